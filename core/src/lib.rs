@@ -5,5 +5,6 @@
 
 extern crate alloc;
 
+pub mod config;
 pub mod id;
 pub mod time;
