@@ -1,0 +1,126 @@
+//! A NIC that has to be emulated, seen from outside: ops and packets in, completions and
+//! packets out. A world carries its packets over links with time and faults; a driver carries
+//! them over a real fabric.
+
+use core::fmt::Debug;
+
+use crate::machine::{Machine, Named};
+
+/// Where a NIC is reached: the node's NIC, and which instance on it.
+///
+/// The instance is fresh for every life of a proc, so what was meant for an earlier life never
+/// reaches a later one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Address {
+    /// The NIC.
+    pub nic: u32,
+    /// The instance on it.
+    pub instance: u32,
+}
+
+/// An emulated NIC.
+pub trait Nic:
+    Machine<
+        Event = NicEvent<Self::Op, Self::Packet, Self::Receipt, Self::Fault>,
+        Effect = NicEffect<Self::Completion, Self::Packet>,
+    >
+{
+    /// What its host asks.
+    type Op: Clone + Debug + Named;
+    /// What its host is told.
+    type Completion: Clone + Debug + Named;
+    /// What it puts on the wire.
+    type Packet: Clone + Debug + Named;
+    /// What it needs to know a packet again when its fate is known.
+    type Receipt: Copy + Debug;
+    /// The misbehaviours that it can be told to show.
+    type Fault: Copy + Debug + Named + PartialEq + 'static;
+
+    /// How many queues its host polls.
+    const QUEUES: u8;
+    /// Every fault, for scenario files and the search.
+    const FAULTS: &'static [Self::Fault];
+
+    /// Whether polling `queue` would bring something.
+    fn ready(&self, queue: u8) -> bool;
+
+    /// Whether any queue would.
+    #[inline]
+    fn any_ready(&self) -> bool {
+        (0..Self::QUEUES).any(|queue| self.ready(queue))
+    }
+
+    /// Bytes that `packet` takes on the wire.
+    fn wire_bytes(packet: &Self::Packet) -> u32;
+
+    /// What to keep of a packet whose safe arrival its sender wants to hear of.
+    fn receipt(packet: &Self::Packet) -> Option<Self::Receipt>;
+
+    /// The packet with a bit of what its software reads flipped, or `None` where the device's
+    /// own check would have caught it.
+    fn corrupted(packet: &Self::Packet, bit: u64) -> Option<Self::Packet>;
+
+    /// Whether `fault` bears on `op`: what a fault with a rate is drawn for.
+    fn bears_on(fault: Self::Fault, op: &Self::Op) -> bool;
+}
+
+/// What can happen to a NIC.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NicEvent<O, P, R, F> {
+    /// Its host asks.
+    Op(O),
+    /// A packet came in.
+    Packet {
+        /// Who sent it.
+        from: Address,
+        /// What.
+        packet: P,
+    },
+    /// A packet of its own is safely there.
+    Delivered {
+        /// Which.
+        receipt: R,
+    },
+    /// A packet of its own arrived, and was refused for good.
+    Rejected {
+        /// Which.
+        receipt: R,
+    },
+    /// A packet of its own did not get through this time.
+    Lost {
+        /// Where it was to go.
+        to: Address,
+        /// What.
+        packet: P,
+    },
+    /// The fabric says that the node behind this address is gone.
+    Down {
+        /// Which.
+        peer: Address,
+    },
+    /// Its host looks into a queue; at most one completion comes of it.
+    Poll {
+        /// Which queue.
+        queue: u8,
+    },
+    /// It is to misbehave.
+    Fault(F),
+    /// The deadline that it named has come.
+    Expired,
+}
+
+/// What a NIC wants done. A completion that comes of an op is that op's answer and reaches the
+/// host before anything else does; one that comes of a poll is an entry of that queue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NicEffect<C, P> {
+    /// Tell the host.
+    Completion(C),
+    /// Put a packet on the wire.
+    Packet {
+        /// Where to.
+        to: Address,
+        /// What.
+        packet: P,
+    },
+}
