@@ -3,8 +3,10 @@
 //! them over a real fabric.
 
 use core::fmt::Debug;
+use core::hash::Hash;
 
-use crate::machine::{Machine, Named};
+use crate::id::ProcName;
+use crate::machine::{Machine, Named, Reason};
 
 /// Where a NIC is reached: the node's NIC, and which instance on it.
 ///
@@ -27,13 +29,13 @@ pub trait Nic:
     >
 {
     /// What its host asks.
-    type Op: Clone + Debug + Named;
+    type Op: Clone + Debug + Hash + Named;
     /// What its host is told.
-    type Completion: Clone + Debug + Named;
+    type Completion: Clone + Debug + Hash + Named;
     /// What it puts on the wire.
-    type Packet: Clone + Debug + Named;
+    type Packet: Clone + Debug + Hash + Named;
     /// What it needs to know a packet again when its fate is known.
-    type Receipt: Copy + Debug;
+    type Receipt: Copy + Debug + Hash;
     /// The misbehaviours that it can be told to show.
     type Fault: Copy + Debug + Named + PartialEq + 'static;
 
@@ -60,6 +62,12 @@ pub trait Nic:
     /// The packet with a bit of what its software reads flipped, or `None` where the device's
     /// own check would have caught it.
     fn corrupted(packet: &Self::Packet, bit: u64) -> Option<Self::Packet>;
+
+    /// Whose address `op` asks for: a question for the driver, who knows the modex.
+    fn lookup(op: &Self::Op) -> Option<ProcName>;
+
+    /// The driver's answer to such an op.
+    fn found(op: &Self::Op, card: Result<Address, Reason>) -> Option<Self::Completion>;
 
     /// Whether `fault` bears on `op`: what a fault with a rate is drawn for.
     fn bears_on(fault: Self::Fault, op: &Self::Op) -> bool;

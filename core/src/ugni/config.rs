@@ -13,6 +13,8 @@ crate::tunables! {
         copies_max: Count = 4_096, 1 => 4_294_967_295, "Copied messages that may be unanswered at a time. Open MPI: free_list_max, 4096.";
         local_cq: Count = 8_192, 4 => 16_777_216, "Entries of the local queue. Open MPI: local_cq_size, 8192.";
         local_cq_reserve: Count = 1_024, 1 => 16_777_215, "Entries of the local queue left to credit returns, which need them to go out.";
+        remote_cq: Count = 40_000, 1 => 16_777_216, "Entries of the remote queue. Open MPI: remote_cq_size, 40000.";
+        smsg_retries: Count = 16, 0 => 250, "Retransmissions of a message before it ends in a transaction error. Open MPI: smsg_max_retries, 16.";
         connect_tries: Count = 8, 0 => 250, "Repetitions of one step of an attempt before it fails.";
         backoff_doublings: Count = 6, 0 => 40, "How often a waiting time doubles before it stays.";
         resolve_timeout: Time = 1_000_000_000_000, 0 => 9_000_000_000_000_000_000, "Wait for a peer's address before asking again.";

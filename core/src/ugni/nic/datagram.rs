@@ -1,0 +1,334 @@
+//! Datagrams: who meets whom.
+//!
+//! A directed datagram that reaches a NIC meets, in this order, a directed one that this NIC has
+//! out to its sender; the wildcard; or nobody, and waits. Two that cross on the wire meet at both
+//! ends, and both ends see the same pair, because the steps between two NICs are kept in order.
+
+use alloc::boxed::Box;
+
+use crate::id::EpId;
+use crate::machine::{Fault as Guilt, Verdict};
+use crate::nic::{Address, NicEffect};
+use crate::sink::Sink;
+use crate::time::{Span, Time};
+use crate::ugni::{Completion, PostError, PostState, RecordBytes};
+
+use super::{Exchange, Fault, Fx, Later, Nic, Packet, say};
+
+/// The datagrams between this NIC and one other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Session {
+    /// Steps sent, and steps before which none is outstanding.
+    out: u32,
+    floor: u32,
+    /// The next step expected.
+    expected: u32,
+    /// Our directed datagram that is out.
+    directed: Option<Directed>,
+    /// Completions that concern this peer and that our host has not read.
+    unread: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Directed {
+    ep: EpId,
+    serial: u32,
+    cancelled: bool,
+    /// How it will end, whatever happens.
+    fate: Option<PostState>,
+}
+
+impl Session {
+    pub(super) fn is_about(&self, ep: EpId) -> bool {
+        self.directed.is_some_and(|directed| directed.ep == ep)
+    }
+}
+
+/// A directed datagram that has met nobody here yet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Pending {
+    from: Address,
+    serial: u32,
+    record: Box<RecordBytes>,
+}
+
+/// A datagram of this NIC that ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Done {
+    ep: Option<EpId>,
+    state: PostState,
+    from: Address,
+    record: Option<Box<RecordBytes>>,
+}
+
+impl Nic {
+    pub(super) fn post_directed(
+        &mut self,
+        now: Time,
+        ep: EpId,
+        record: Box<RecordBytes>,
+        fx: &mut impl Sink<Fx>,
+    ) -> Verdict {
+        let refuse = |why| Completion::PostRefused { ep: Some(ep), why };
+        let Some(to) = self.endpoint(ep).to else {
+            say(fx, refuse(PostError::Invalid));
+            return Verdict::Broken(Guilt::Owner("a post on an endpoint that is not bound"));
+        };
+        let session = *self.sessions.entry(to).or_default();
+        if session.directed.is_some()
+            || session.unread > 0
+            || self.strike(Fault::RefusePostSession)
+        {
+            say(fx, refuse(PostError::Session));
+            return Verdict::Taken;
+        }
+        if self.strike(Fault::RefusePostMemory) {
+            say(fx, refuse(PostError::Memory));
+            return Verdict::Taken;
+        }
+        let ends = [
+            (Fault::EndTimeout, PostState::Timeout),
+            (Fault::EndTerminated, PostState::Terminated),
+            (Fault::EndError, PostState::Error),
+        ];
+        let fate = ends.into_iter().find(|&(fault, _)| self.strike(fault)).map(|(_, state)| state);
+        let waiting = self.pending.iter().position(|pending| pending.from == to);
+        if let Some(met) = waiting.and_then(|at| self.pending.remove(at)) {
+            self.end(now, Some(ep), fate.unwrap_or(PostState::Completed), to, Some(met.record));
+            self.step_out(to, met.serial, Exchange::Matched(record), fx);
+        } else {
+            let serial = self.serial;
+            self.serial = serial.wrapping_add(1);
+            let directed = Directed { ep, serial, cancelled: false, fate };
+            self.sessions.entry(to).or_default().directed = Some(directed);
+            self.step_out(to, serial, Exchange::Directed(record), fx);
+        }
+        Verdict::Taken
+    }
+
+    pub(super) fn post_wildcard(
+        &mut self,
+        now: Time,
+        record: Box<RecordBytes>,
+        fx: &mut impl Sink<Fx>,
+    ) -> Verdict {
+        if self.wildcard.is_some() {
+            return Verdict::Broken(Guilt::Owner("a second wildcard"));
+        }
+        if self.strike(Fault::RefuseWildcard) {
+            say(fx, Completion::PostRefused { ep: None, why: PostError::Memory });
+            return Verdict::Taken;
+        }
+        self.wildcard = Some(record);
+        self.match_pending(now, fx);
+        Verdict::Taken
+    }
+
+    /// The oldest that waits meets the wildcard.
+    pub(super) fn match_pending(&mut self, now: Time, fx: &mut impl Sink<Fx>) {
+        if self.deaf || self.wildcard.is_none() {
+            return;
+        }
+        if let Some(Pending { from, serial, record }) = self.pending.pop_front() {
+            self.meet_wildcard(now, from, serial, record, fx);
+        }
+    }
+
+    fn meet_wildcard(
+        &mut self,
+        now: Time,
+        from: Address,
+        serial: u32,
+        record: Box<RecordBytes>,
+        fx: &mut impl Sink<Fx>,
+    ) {
+        if let Some(ours) = self.wildcard.take() {
+            self.end(now, None, PostState::Completed, from, Some(record));
+            self.step_out(from, serial, Exchange::Matched(ours), fx);
+        }
+    }
+
+    pub(super) fn cancel(&mut self, ep: EpId, fx: &mut impl Sink<Fx>) -> Verdict {
+        let Some(to) = self.endpoint(ep).to else { return Verdict::Stale };
+        let Some(session) = self.sessions.get_mut(&to) else { return Verdict::Stale };
+        match &mut session.directed {
+            Some(directed) if directed.ep == ep && !directed.cancelled => {
+                directed.cancelled = true;
+                let serial = directed.serial;
+                self.step_out(to, serial, Exchange::Cancel, fx);
+                Verdict::Taken
+            }
+            Some(_) | None => Verdict::Stale,
+        }
+    }
+
+    /// A step of the exchange came in.
+    pub(super) fn exchange(
+        &mut self,
+        now: Time,
+        from: Address,
+        packet: Packet,
+        fx: &mut impl Sink<Fx>,
+    ) -> Verdict {
+        let Packet::Datagram { seq, floor, .. } = packet else { return Verdict::Stale };
+        let session = self.sessions.entry(from).or_default();
+        if floor.wrapping_sub(session.expected) as i32 > 0 {
+            session.expected = floor;
+        }
+        match seq.wrapping_sub(session.expected) as i32 {
+            0 => {}
+            ahead if ahead > 0 => {
+                self.held.push((from, packet));
+                return Verdict::Taken;
+            }
+            _ => return Verdict::Stale,
+        }
+        let mut next = Some(packet);
+        while let Some(Packet::Datagram { serial, body, .. }) = next {
+            let session = self.sessions.entry(from).or_default();
+            session.expected = session.expected.wrapping_add(1);
+            let expected = session.expected;
+            self.step_in(now, from, serial, body, fx);
+            let due = |(sender, held): &(Address, Packet)| {
+                *sender == from && matches!(held, Packet::Datagram { seq, .. } if *seq == expected)
+            };
+            next = self.held.iter().position(due).map(|at| self.held.remove(at).1);
+        }
+        Verdict::Taken
+    }
+
+    fn step_in(
+        &mut self,
+        now: Time,
+        from: Address,
+        serial: u32,
+        body: Exchange,
+        fx: &mut impl Sink<Fx>,
+    ) {
+        let session = self.sessions.entry(from).or_default();
+        match body {
+            Exchange::Directed(record) => match session.directed {
+                Some(Directed { ep, cancelled: false, fate, .. }) => {
+                    session.directed = None;
+                    let state = fate.unwrap_or(PostState::Completed);
+                    self.end(now, Some(ep), state, from, Some(record));
+                }
+                Some(Directed { cancelled: true, .. }) | None => {
+                    if self.deaf || self.wildcard.is_none() {
+                        self.pending.push_back(Pending { from, serial, record });
+                    } else {
+                        self.meet_wildcard(now, from, serial, record, fx);
+                    }
+                }
+            },
+            Exchange::Matched(record) => match session.directed {
+                Some(Directed { ep, serial: ours, cancelled, fate }) if ours == serial => {
+                    session.directed = None;
+                    let state = fate.unwrap_or(PostState::Completed);
+                    let state = if cancelled { PostState::Terminated } else { state };
+                    self.end(now, Some(ep), state, from, Some(record));
+                }
+                Some(_) | None => {}
+            },
+            Exchange::Cancel => {
+                self.pending.retain(|pending| pending.from != from || pending.serial != serial);
+                self.step_out(from, serial, Exchange::Cancelled, fx);
+            }
+            Exchange::Cancelled => match session.directed {
+                Some(Directed { ep, serial: ours, fate, .. }) if ours == serial => {
+                    session.directed = None;
+                    let state = fate.unwrap_or(PostState::Terminated);
+                    self.end(now, Some(ep), state, from, None);
+                }
+                Some(_) | None => {}
+            },
+        }
+    }
+
+    /// A step did not get through.
+    pub(super) fn step_lost(
+        &mut self,
+        now: Time,
+        to: Address,
+        packet: Packet,
+        fx: &mut impl Sink<Fx>,
+    ) -> Verdict {
+        let Packet::Datagram { seq, floor, tries, serial, body } = packet else {
+            return Verdict::Stale;
+        };
+        let about = match body {
+            Exchange::Directed(_) | Exchange::Cancel => true,
+            Exchange::Matched(_) | Exchange::Cancelled => false,
+        };
+        let session = self.sessions.entry(to).or_default();
+        let ours = session.directed.filter(|directed| about && directed.serial == serial);
+        let wanted = ours.is_some() || !about;
+        if wanted && u64::from(tries) < self.config.datagram_retries {
+            let packet = Packet::Datagram { seq, floor, tries: tries + 1, serial, body };
+            fx.push(NicEffect::Packet { to, packet });
+            return Verdict::Taken;
+        }
+        session.floor = session.floor.max(seq.wrapping_add(1));
+        if let Some(Directed { ep, fate, .. }) = ours {
+            session.directed = None;
+            self.end(now, Some(ep), fate.unwrap_or(PostState::Error), to, None);
+        }
+        Verdict::Taken
+    }
+
+    /// The node of `peer` is dead: what is out to it ends, what came from it is forgotten.
+    pub(super) fn down(&mut self, now: Time, peer: Address) -> Verdict {
+        self.pending.retain(|pending| pending.from != peer);
+        self.held.retain(|(from, _)| *from != peer);
+        let Some(session) = self.sessions.get_mut(&peer) else { return Verdict::Stale };
+        let Some(directed) = session.directed.take() else { return Verdict::Stale };
+        self.end(now, Some(directed.ep), PostState::Timeout, peer, None);
+        Verdict::Taken
+    }
+
+    pub(super) fn poll_datagrams(&mut self, fx: &mut impl Sink<Fx>) -> Verdict {
+        if let Some(Done { ep, state, from, record }) = self.done.pop_front() {
+            let session = self.sessions.entry(from).or_default();
+            session.unread = session.unread.saturating_sub(1);
+            say(fx, Completion::Datagram { ep, state, from, record });
+        }
+        Verdict::Taken
+    }
+
+    fn end(
+        &mut self,
+        now: Time,
+        ep: Option<EpId>,
+        state: PostState,
+        from: Address,
+        record: Option<Box<RecordBytes>>,
+    ) {
+        let session = self.sessions.entry(from).or_default();
+        session.unread = session.unread.saturating_add(1);
+        let record = record.filter(|_| state == PostState::Completed);
+        let done = Done { ep, state, from, record };
+        let mut delay = Span(self.config.datagram_delay);
+        if self.strike(Fault::HoldDatagram) {
+            delay = delay + Span(self.config.hold_for);
+        }
+        if delay == Span::ZERO {
+            self.done.push_back(done);
+        } else {
+            self.put_off(now + delay, Later::Done(done));
+        }
+    }
+
+    fn step_out(
+        &mut self,
+        to: Address,
+        serial: u32,
+        body: Exchange,
+        fx: &mut impl Sink<Fx>,
+    ) {
+        let session = self.sessions.entry(to).or_default();
+        let (seq, floor) = (session.out, session.floor);
+        session.out = seq.wrapping_add(1);
+        let packet = Packet::Datagram { seq, floor, tries: 0, serial, body };
+        fx.push(NicEffect::Packet { to, packet });
+    }
+}

@@ -1,0 +1,305 @@
+//! Mailboxes: memory that a peer writes into, slot after slot, and the credits for its slots.
+//!
+//! The device does not ask who writes: whoever knows the address of a mailbox may, also when the
+//! mailbox belongs to somebody else by now. Keeping that from happening is the module's duty.
+
+use crate::id::EpId;
+use crate::machine::{Fault as Guilt, Verdict};
+use crate::nic::{Address, NicEffect};
+use crate::pending::List;
+use crate::sink::Sink;
+use crate::time::{Span, Time};
+use crate::ugni::{Completion, Content, MboxId};
+
+use super::{Fault, Fx, Later, Local, Nic, Packet, say};
+
+/// A GNI endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Endpoint {
+    /// Bound to whom.
+    pub(super) to: Option<Address>,
+    /// Set up with which mailboxes.
+    pub(super) smsg: Option<Smsg>,
+    /// Sends whose fate is not known.
+    pub(super) outstanding: u16,
+    /// Credits that came back and that the host has not seen.
+    pub(super) returned: u16,
+    /// Slots freed whose credits have not gone back.
+    owed: u16,
+    /// The epoch whose sends are all refused.
+    refused: Option<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Smsg {
+    local: MboxId,
+    remote: MboxId,
+    index: u32,
+}
+
+impl Endpoint {
+    /// Slots of its mailbox that the peer may not use again yet.
+    pub(super) fn kept(&self, mailboxes: &[Mailbox]) -> u16 {
+        let unread = self.smsg.map_or(0, |smsg| mailboxes[smsg.local.0 as usize].unread());
+        self.owed + unread as u16
+    }
+}
+
+/// A mailbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mailbox {
+    armed: bool,
+    /// The slot that is read next.
+    next: u32,
+    /// Written and not released, by slot.
+    pub(super) list: List,
+}
+
+/// The logical part; the messages are encoded by who owns the slab.
+impl core::hash::Hash for Mailbox {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        (self.armed, self.next, self.list.len()).hash(state);
+    }
+}
+
+impl Mailbox {
+    /// Messages in it.
+    pub(super) fn unread(&self) -> u32 {
+        self.list.len()
+    }
+}
+
+/// A message in a mailbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Unread {
+    pub(super) seq: u32,
+    pub(super) content: Content,
+    pub(super) len: u32,
+}
+
+impl Nic {
+    pub(super) fn arm(&mut self, mbox: MboxId) -> Verdict {
+        let Some(mailbox) = self.mailboxes.get_mut(mbox.0 as usize) else {
+            return Verdict::Broken(Guilt::Owner("a mailbox that is not registered"));
+        };
+        while self.unread.pop_front(&mut mailbox.list).is_some() {}
+        *mailbox = Mailbox { armed: true, ..Mailbox::default() };
+        Verdict::Taken
+    }
+
+    pub(super) fn init(
+        &mut self,
+        ep: EpId,
+        local: MboxId,
+        remote: MboxId,
+        index: u32,
+        fx: &mut impl Sink<Fx>,
+    ) -> Verdict {
+        let armed = self.mailboxes.get(local.0 as usize).is_some_and(|mailbox| mailbox.armed);
+        if self.endpoint(ep).to.is_none() || !armed || self.strike(Fault::RefuseSetup) {
+            say(fx, Completion::SetupRefused { ep });
+            return Verdict::Taken;
+        }
+        let endpoint = self.endpoint(ep);
+        endpoint.smsg = Some(Smsg { local, remote, index });
+        endpoint.refused = None;
+        Verdict::Taken
+    }
+
+    pub(super) fn send(
+        &mut self,
+        ep: EpId,
+        seq: u32,
+        epoch: u8,
+        content: Content,
+        len: u32,
+        fx: &mut impl Sink<Fx>,
+    ) -> Verdict {
+        let Endpoint { to, smsg, refused, .. } = *self.endpoint(ep);
+        let (Some(to), Some(smsg)) = (to, smsg) else {
+            say(fx, Completion::Refused { ep, seq, epoch });
+            return Verdict::Broken(Guilt::Owner("a send on an endpoint that is not set up"));
+        };
+        if refused == Some(epoch) || self.strike(Fault::RefuseSend) {
+            self.endpoint(ep).refused = Some(epoch);
+            say(fx, Completion::Refused { ep, seq, epoch });
+            return Verdict::Taken;
+        }
+        self.endpoint(ep).outstanding += 1;
+        if self.strike(Fault::FailSend) {
+            self.sent(ep, seq, false);
+            return Verdict::Taken;
+        }
+        let Smsg { remote: mbox, index, .. } = smsg;
+        let packet = Packet::Smsg { mbox, index, ep, seq, content, len, tries: 0 };
+        fx.push(NicEffect::Packet { to, packet });
+        Verdict::Taken
+    }
+
+    /// The fate of a send is known.
+    pub(super) fn sent(&mut self, ep: EpId, seq: u32, delivered: bool) {
+        let endpoint = self.endpoint(ep);
+        endpoint.outstanding = endpoint.outstanding.saturating_sub(1);
+        self.complete(Local::Done { ep, seq, delivered });
+    }
+
+    /// A message came in.
+    pub(super) fn deposit(
+        &mut self,
+        now: Time,
+        mbox: MboxId,
+        unread: Unread,
+        index: u32,
+    ) -> Verdict {
+        let Some(mailbox) = self.mailboxes.get(mbox.0 as usize).filter(|mailbox| mailbox.armed)
+        else {
+            return Verdict::Broken(Guilt::Peer("a message for memory that is not a mailbox"));
+        };
+        let ahead = unread.seq.wrapping_sub(mailbox.next) as i32;
+        if ahead < 0 {
+            return Verdict::Stale;
+        }
+        if ahead as u64 >= self.library.smsg_credits {
+            return Verdict::Broken(Guilt::Peer("a message beyond the end of the mailbox"));
+        }
+        if self.strike(Fault::EarlyEvent) {
+            self.announce(index);
+            let until = now + Span(self.config.early_by);
+            self.put_off(until, Later::Message { mbox, unread, index });
+            return Verdict::Taken;
+        }
+        if self.strike(Fault::DuplicateEvent) {
+            self.announce(index);
+        }
+        self.store(mbox, unread);
+        self.announce(index);
+        Verdict::Taken
+    }
+
+    /// Writes a slot, over whatever was in it.
+    pub(super) fn store(&mut self, mbox: MboxId, unread: Unread) {
+        let Some(mailbox) = self.mailboxes.get_mut(mbox.0 as usize) else { return };
+        let position = self.unread.iter(&mailbox.list).position(|other| other.seq == unread.seq);
+        match position.and_then(|at| self.unread.nth_mut(&mailbox.list, at as u32)) {
+            Some(slot) => *slot = unread,
+            None => {
+                let next = mailbox.next;
+                let place = |seq: u32| seq.wrapping_sub(next);
+                self.unread.insert_before(&mut mailbox.list, unread, |other| {
+                    place(other.seq) > place(unread.seq)
+                });
+            }
+        }
+    }
+
+    pub(super) fn get_next(&mut self, ep: EpId, fx: &mut impl Sink<Fx>) -> Verdict {
+        let Some(smsg) = self.endpoint(ep).smsg else {
+            say(fx, Completion::Empty { ep });
+            return Verdict::Stale;
+        };
+        let mailbox = &self.mailboxes[smsg.local.0 as usize];
+        match self.unread.front(&mailbox.list) {
+            Some(&Unread { seq, content, len }) if seq == mailbox.next => {
+                say(fx, Completion::Message { ep, content, len });
+            }
+            Some(_) | None => say(fx, Completion::Empty { ep }),
+        }
+        Verdict::Taken
+    }
+
+    pub(super) fn release(
+        &mut self,
+        now: Time,
+        ep: EpId,
+        fx: &mut impl Sink<Fx>,
+    ) -> Verdict {
+        let Some(smsg) = self.endpoint(ep).smsg else { return Verdict::Stale };
+        let mailbox = &mut self.mailboxes[smsg.local.0 as usize];
+        if self.unread.front(&mailbox.list).is_none_or(|front| front.seq != mailbox.next) {
+            return Verdict::Broken(Guilt::Owner("a release without a message"));
+        }
+        self.unread.pop_front(&mut mailbox.list);
+        mailbox.next = mailbox.next.wrapping_add(1);
+        let batch = self.config.credit_batch.min(self.library.smsg_credits / 2).max(1);
+        let endpoint = self.endpoint(ep);
+        endpoint.owed += 1;
+        if u64::from(endpoint.owed) < batch {
+            return Verdict::Taken;
+        }
+        if self.strike(Fault::HoldCredits) {
+            self.put_off(now + Span(self.config.hold_for), Later::Return(ep));
+        } else {
+            self.return_credits(ep, fx);
+        }
+        Verdict::Taken
+    }
+
+    /// Sends the credits of `ep` back, if the local queue has an entry for that; if not, they
+    /// wait until the host polls it.
+    pub(super) fn return_credits(&mut self, ep: EpId, fx: &mut impl Sink<Fx>) {
+        if self.local.len() as u64 >= self.library.local_cq {
+            self.returns.push_back(ep);
+            return;
+        }
+        let endpoint = self.endpoint(ep);
+        let (Some(to), Some(smsg)) = (endpoint.to, endpoint.smsg) else { return };
+        let n = core::mem::take(&mut endpoint.owed);
+        if n > 0 {
+            self.local.push_back(Local::Hidden);
+            let (ep, mbox) = (EpId(smsg.index), smsg.local);
+            let packet = Packet::Credit { ep, mbox, n, tries: 0 };
+            fx.push(NicEffect::Packet { to, packet });
+        }
+    }
+
+    /// Credits came back.
+    pub(super) fn credit(&mut self, from: Address, ep: EpId, mbox: MboxId, n: u16) -> Verdict {
+        let known = self.endpoints.get(ep.index()).is_some_and(|endpoint| {
+            endpoint.to == Some(from) && endpoint.smsg.is_some_and(|smsg| smsg.remote == mbox)
+        });
+        if !known {
+            return Verdict::Stale;
+        }
+        let endpoint = self.endpoint(ep);
+        let first = endpoint.returned == 0;
+        endpoint.returned = endpoint.returned.saturating_add(n);
+        if first {
+            self.credits.push_back(ep);
+        }
+        if self.config.credit_event == 1 {
+            self.announce(ep.0);
+        }
+        Verdict::Taken
+    }
+
+    /// A packet did not get through.
+    pub(super) fn lost(
+        &mut self,
+        now: Time,
+        to: Address,
+        packet: Packet,
+        fx: &mut impl Sink<Fx>,
+    ) -> Verdict {
+        match packet {
+            Packet::Datagram { .. } => self.step_lost(now, to, packet, fx),
+            Packet::Smsg { mbox, index, ep, seq, content, len, tries } => {
+                if u64::from(tries) < self.library.smsg_retries {
+                    let tries = tries + 1;
+                    let packet = Packet::Smsg { mbox, index, ep, seq, content, len, tries };
+                    fx.push(NicEffect::Packet { to, packet });
+                } else {
+                    self.sent(ep, seq, false);
+                }
+                Verdict::Taken
+            }
+            Packet::Credit { ep, mbox, n, tries } => {
+                // As stubborn as it can be: a lost return is a slot lost for ever.
+                if tries < u8::MAX {
+                    let packet = Packet::Credit { ep, mbox, n, tries: tries + 1 };
+                    fx.push(NicEffect::Packet { to, packet });
+                }
+                Verdict::Taken
+            }
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Two NICs face to face, without a fabric between them.

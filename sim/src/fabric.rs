@@ -1,0 +1,91 @@
+//! What of a world never changes: topology, times, placement, faults, the schedule.
+
+use selvedge_core::{NodeId, Span};
+
+use crate::draw::Draws;
+use crate::fault::Plan;
+use crate::simulated::Simulated;
+use crate::topology::Topology;
+
+/// The unchanging part of a world; many worlds may share one.
+#[derive(Clone, Debug)]
+pub struct Fabric<T: Simulated> {
+    /// Routers, nodes and links.
+    pub topology: Topology,
+    /// How long things take that are not on a link.
+    pub timing: Timing,
+    /// The transports and NICs.
+    pub setup: T::Setup,
+    /// The job.
+    pub job: u32,
+    /// On which node each proc runs.
+    pub placement: Vec<NodeId>,
+    /// What goes wrong.
+    pub plan: Plan<T>,
+    /// How ties are broken.
+    pub strategy: Strategy,
+    /// Where all chance comes from.
+    pub draws: Draws,
+}
+
+/// Times of hosts and NICs, and of what the fabric does when something is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Through a NIC, on the way out and again on the way in.
+    pub nic: Span,
+    /// Over one link between routers, as a response goes: without load.
+    pub hop: Span,
+    /// From a completion until the host has seen it.
+    pub poll: Span,
+    /// What the host does for each event.
+    pub work: Span,
+    /// Events that a host handles before it looks up.
+    pub batch: u32,
+    /// From the sending of a packet until its NIC knows that it is lost.
+    pub loss: Span,
+    /// From the death of a node until the fabric says so.
+    pub death: Span,
+    /// Bytes that may wait before a link.
+    pub queue_bytes: u64,
+}
+
+impl Default for Timing {
+    /// Round figures near those of Gemini: a put to a neighbour takes 0.7 us in all (Hot
+    /// Interconnects 2010), most of it in the two NICs. Nobody has published how long loss and
+    /// death take to be noticed; those are ours.
+    fn default() -> Self {
+        Timing {
+            nic: Span::from_ns(250),
+            hop: Span::from_ns(105),
+            poll: Span::from_ns(150),
+            work: Span::from_ns(100),
+            batch: 16,
+            loss: Span::from_us(20),
+            death: Span::from_ms(1),
+            queue_bytes: 64 * 1024,
+        }
+    }
+}
+
+/// How things that could happen at one moment are ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// In the order in which they were caused.
+    #[default]
+    Fifo,
+    /// By chance, and up to `jitter` late.
+    Random {
+        /// How late.
+        jitter: Span,
+    },
+    /// Probabilistic concurrency testing: procs have priorities, drawn once; at `depth` - 1
+    /// moments among the first `steps` events one proc becomes the last of all.
+    Pct {
+        /// How many things have to come together for the bug that is looked for.
+        depth: u32,
+        /// Among how many events to look.
+        steps: u64,
+        /// How late the proc of least priority is.
+        jitter: Span,
+    },
+}

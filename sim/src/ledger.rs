@@ -1,0 +1,234 @@
+//! The ledger: every message that was asked for, what was answered, and whether it came.
+//!
+//! It looks on. What it holds against a transport: a command answered twice or never, a message
+//! delivered twice, out of order, to somebody else, or after it was called failed; and one that
+//! was called sent and never came, unless its receiver died.
+
+use std::collections::VecDeque;
+
+use selvedge_core::proc::ProcTable;
+use selvedge_core::{FragId, ProcName, Span, Tag, Time};
+
+/// The messages of one sender.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// From `first` on; older ones are closed.
+    open: VecDeque<Entry>,
+    first: u32,
+    /// Streams by peer and tag.
+    streams: ProcTable,
+    flows: Vec<Flow>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    stream: u32,
+    seq: u32,
+    to: u32,
+    len: u32,
+    asked: Time,
+    answer: Option<Answer>,
+    came: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    sent: u32,
+    /// One more than the number of the last that came.
+    came: u32,
+}
+
+/// How a command was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Delivered once.
+    Sent,
+    /// Never delivered.
+    Failed,
+    /// Delivered at most once.
+    Unknown,
+}
+
+impl Entry {
+    fn is_closed(&self) -> bool {
+        match self.answer {
+            None => false,
+            Some(Answer::Sent) => self.came,
+            Some(Answer::Failed | Answer::Unknown) => true,
+        }
+    }
+}
+
+impl Ledger {
+    /// A message is asked for: its name.
+    pub fn ask(&mut self, to: ProcName, tag: Tag, len: u32, now: Time) -> FragId {
+        let key = ProcName { job: u32::from(tag.0), rank: to.rank };
+        let stream = self.streams.add(key).0;
+        if self.flows.len() <= stream as usize {
+            self.flows.push(Flow::default());
+        }
+        let flow = &mut self.flows[stream as usize];
+        let seq = flow.sent;
+        flow.sent += 1;
+        let name = self.first.wrapping_add(self.open.len() as u32);
+        let to = to.rank;
+        self.open.push_back(Entry { stream, seq, to, len, asked: now, answer: None, came: false });
+        FragId(name)
+    }
+
+    /// A message came: how long it took.
+    ///
+    /// # Errors
+    /// The rule that this breaks.
+    pub fn came(
+        &mut self,
+        data: FragId,
+        at: u32,
+        tag: Tag,
+        len: u32,
+        now: Time,
+    ) -> Result<Span, &'static str> {
+        // What is closed may be gone, unless it can still come; the last is a second delivery.
+        let Some(entry) = self.open.get_mut(data.0.wrapping_sub(self.first) as usize) else {
+            return Err("a message is delivered once");
+        };
+        if entry.to != at || entry.len != len {
+            return Err("a message is delivered whole, and to whom it was sent");
+        }
+        if self.streams.name(selvedge_core::EpId(entry.stream)).map(|key| key.job)
+            != Some(u32::from(tag.0))
+        {
+            return Err("a message keeps its tag");
+        }
+        if entry.came {
+            return Err("a message is delivered once");
+        }
+        if entry.answer == Some(Answer::Failed) {
+            return Err("what is called failed is never delivered");
+        }
+        entry.came = true;
+        let flow = &mut self.flows[entry.stream as usize];
+        let (seq, took) = (entry.seq, now.since(entry.asked));
+        if seq < flow.came {
+            return Err("messages of one tag are delivered in the order of their commands");
+        }
+        flow.came = seq + 1;
+        self.close();
+        Ok(took)
+    }
+
+    /// A message is answered.
+    ///
+    /// # Errors
+    /// The rule that this breaks.
+    pub fn answer(&mut self, frag: FragId, answer: Answer) -> Result<(), &'static str> {
+        let entry = self.open.get_mut(frag.0.wrapping_sub(self.first) as usize);
+        let Some(entry) = entry.filter(|entry| entry.answer.is_none()) else {
+            return Err("every command is answered once");
+        };
+        entry.answer = Some(answer);
+        if answer == Answer::Failed && entry.came {
+            return Err("what is called failed is never delivered");
+        }
+        self.close();
+        Ok(())
+    }
+
+    /// Commands that are not answered.
+    #[must_use]
+    pub fn unanswered(&self) -> usize {
+        self.open.iter().filter(|entry| entry.answer.is_none()).count()
+    }
+
+    /// At rest: what was called sent has come, unless `died` says that its receiver has died
+    /// since it was asked for.
+    ///
+    /// # Errors
+    /// The rule that does not hold.
+    pub fn check(&self, died: impl Fn(u32, Time) -> bool) -> Result<(), &'static str> {
+        let lost = self.open.iter().any(|entry| {
+            entry.answer == Some(Answer::Sent) && !entry.came && !died(entry.to, entry.asked)
+        });
+        if lost { Err("what is called sent is delivered") } else { Ok(()) }
+    }
+
+    /// A canonical form for the search.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        for entry in &self.open {
+            let answer = entry.answer.map_or(0, |answer| 1 + answer as u8);
+            out.extend([entry.to as u8, entry.seq as u8, answer << 1 | u8::from(entry.came)]);
+        }
+        out.extend(self.flows.iter().flat_map(|flow| [flow.sent as u8, flow.came as u8]));
+    }
+
+    fn close(&mut self) {
+        while self.open.front().is_some_and(Entry::is_closed) {
+            self.open.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TO: ProcName = ProcName { job: 0, rank: 7 };
+
+    fn three() -> (Ledger, [FragId; 3]) {
+        let mut ledger = Ledger::default();
+        let names = core::array::from_fn(|n| ledger.ask(TO, Tag(1), n as u32, Time(n as u64)));
+        (ledger, names)
+    }
+
+    #[test]
+    fn a_good_history_leaves_nothing() {
+        let (mut ledger, names) = three();
+        for (n, name) in names.into_iter().enumerate() {
+            let n = n as u64;
+            assert_eq!(ledger.came(name, 7, Tag(1), n as u32, Time(10 + n)), Ok(Span(10)));
+            assert_eq!(ledger.answer(name, Answer::Sent), Ok(()));
+        }
+        assert_eq!((ledger.unanswered(), ledger.open.len()), (0, 0));
+    }
+
+    #[test]
+    fn each_way_to_be_wrong_has_its_rule() {
+        let came = |ledger: &mut Ledger, name: FragId| {
+            ledger.came(name, 7, Tag(1), name.0, Time(9)).map(|_| ())
+        };
+        let (mut ledger, [a, b, _]) = three();
+        assert_eq!(came(&mut ledger, b), Ok(()));
+        let order = "messages of one tag are delivered in the order of their commands";
+        assert_eq!(came(&mut ledger, a), Err(order));
+        assert_eq!(came(&mut ledger, b), Err("a message is delivered once"));
+
+        let (mut ledger, [a, b, c]) = three();
+        assert_eq!(ledger.answer(a, Answer::Failed), Ok(()));
+        assert_eq!(ledger.answer(a, Answer::Sent), Err("every command is answered once"));
+        assert_eq!(came(&mut ledger, b), Ok(()));
+        let failed = "what is called failed is never delivered";
+        assert_eq!(ledger.answer(b, Answer::Failed), Err(failed));
+        assert_eq!(ledger.answer(c, Answer::Sent), Ok(()));
+        assert_eq!(ledger.check(|_, _| false), Err("what is called sent is delivered"));
+        assert_eq!(ledger.check(|proc, _| proc == 7), Ok(()), "its receiver is dead");
+        assert_eq!(ledger.unanswered(), 0);
+        let tag = "a message keeps its tag";
+        assert_eq!(ledger.came(c, 7, Tag(2), 2, Time(9)), Err(tag));
+        let whom = "a message is delivered whole, and to whom it was sent";
+        assert_eq!(ledger.came(c, 6, Tag(1), 2, Time(9)), Err(whom));
+    }
+
+    #[test]
+    fn what_came_before_its_answer_stays_open() {
+        let (mut ledger, [a, b, c]) = three();
+        for name in [a, b, c] {
+            assert!(ledger.came(name, 7, Tag(1), name.0, Time(9)).is_ok());
+        }
+        assert_eq!(ledger.unanswered(), 3);
+        for name in [c, a, b] {
+            assert_eq!(ledger.answer(name, Answer::Unknown), Ok(()));
+        }
+        assert_eq!((ledger.unanswered(), ledger.open.len()), (0, 0));
+    }
+}

@@ -1,0 +1,372 @@
+//! One proc: a transport on its NIC, with an application on top. The same for a timed run and
+//! for a search; they differ in what surrounds it.
+
+use std::collections::VecDeque;
+
+use selvedge_core::{
+    Address, App, Command, Effects, Event, Fabric, FragId, Hold, Machine, Nic, NicEffect, NicEvent,
+    NodeId, Notice, Port, ProcName, Reason, Span, Tag, Time, Verdict, deliver,
+};
+use selvedge_core::machine::Fault as Guilt;
+
+use crate::ledger::Ledger;
+use crate::simulated::{ByNic, Completion, Effect, Fault, OfNic, Op, Packet, Simulated};
+use crate::trace::What;
+use crate::watch::{Kind, Watch};
+
+/// A proc.
+#[derive(Clone, Debug)]
+pub struct Proc<T: Simulated, A> {
+    /// Who it is.
+    pub name: ProcName,
+    /// Where it runs.
+    pub node: NodeId,
+    /// Which life this is; 1 is the first.
+    pub life: u32,
+    /// Where its NIC is.
+    pub address: Address,
+    /// Its transport.
+    pub transport: T,
+    /// Its NIC.
+    pub nic: T::Nic,
+    /// Its application.
+    pub app: A,
+    /// When the application wants to be woken.
+    pub wake: Time,
+    /// Answers of the NIC to calls: always empty between steps.
+    answers: VecDeque<Completion<T>>,
+    /// What the application has asked: always empty between steps.
+    commands: VecDeque<Command>,
+    /// Answers of the modex that are still to come.
+    late: Vec<(Time, Completion<T>)>,
+}
+
+/// What the modex says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// When; not before now.
+    pub at: Time,
+    /// The address, or why there is none.
+    pub card: Result<Address, Reason>,
+}
+
+/// Buffers that one world reuses for all its steps.
+#[derive(Clone, Debug)]
+pub struct Scratch<T: Simulated> {
+    fx: Effects<Effect<T>>,
+    nic: Effects<ByNic<T>>,
+    notices: Vec<Notice>,
+}
+
+impl<T: Simulated> Default for Scratch<T> {
+    fn default() -> Self {
+        Scratch {
+            fx: Effects::new(T::EFFECTS_MAX),
+            nic: Effects::new(<T::Nic as Machine>::EFFECTS_MAX),
+            notices: Vec::with_capacity(T::EFFECTS_MAX),
+        }
+    }
+}
+
+/// What surrounds a proc.
+pub trait Around<T: Simulated> {
+    /// How many procs the job has.
+    fn procs(&self) -> u32;
+    /// A packet of `from` goes on its way.
+    fn carry(&mut self, now: Time, from: Address, to: Address, packet: Packet<T>);
+    /// What the modex says of `peer`.
+    fn card(&mut self, now: Time, peer: ProcName) -> Answer;
+    /// The fault that strikes this op of `proc`, if one does.
+    fn strike(&mut self, now: Time, proc: u32, op: &Op<T>) -> Option<Fault<T>>;
+    /// Who looks on.
+    fn watch(&mut self) -> &mut Watch<T>;
+}
+
+impl<T: Simulated, A: App> Proc<T, A> {
+    /// A proc at the beginning of a life.
+    pub fn new(
+        setup: &T::Setup,
+        name: ProcName,
+        node: NodeId,
+        address: Address,
+        life: u32,
+        app: A,
+    ) -> Self {
+        let (transport, nic) = T::open(setup, name, address, life);
+        let (answers, commands) = (VecDeque::new(), VecDeque::new());
+        let (wake, late) = (Time::NEVER, Vec::new());
+        Proc { name, node, life, address, transport, nic, app, wake, answers, commands, late }
+    }
+
+    /// When something is due here that no packet brings.
+    #[must_use]
+    pub fn next_deadline(&self) -> Time {
+        let transport = self.transport.next_deadline().unwrap_or(Time::NEVER);
+        let nic = self.nic.next_deadline().unwrap_or(Time::NEVER);
+        let late = self.late.iter().map(|&(at, _)| at).min().unwrap_or(Time::NEVER);
+        transport.min(nic).min(late).min(self.wake)
+    }
+
+    /// Does the first thing that is due, if there is one.
+    pub fn turn(
+        &mut self,
+        now: Time,
+        scratch: &mut Scratch<T>,
+        around: &mut impl Around<T>,
+    ) -> bool {
+        if self.nic.next_deadline().is_some_and(|at| at <= now) {
+            let _ = self.nic_event(now, NicEvent::Expired, scratch, around);
+        } else if self.transport.next_deadline().is_some_and(|at| at <= now) {
+            self.expired(now, scratch, around);
+        } else if let Some(at) = self.late.iter().position(|&(at, _)| at <= now) {
+            self.answers.push_back(self.late.remove(at).1);
+            self.settle(now, scratch, around);
+        } else if let Some(queue) = (0..T::Nic::QUEUES).find(|&queue| self.nic.ready(queue)) {
+            self.poll(now, queue, scratch, around);
+        } else if self.wake <= now {
+            self.woken(now, scratch, around);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn index(&self) -> u32 {
+        self.name.rank
+    }
+
+    /// Starts the application.
+    pub fn start(&mut self, now: Time, scratch: &mut Scratch<T>, around: &mut impl Around<T>) {
+        self.ask_app(now, around, |app, handle| app.start(handle));
+        self.settle(now, scratch, around);
+    }
+
+    /// Wakes the application.
+    pub fn woken(&mut self, now: Time, scratch: &mut Scratch<T>, around: &mut impl Around<T>) {
+        self.wake = Time::NEVER;
+        self.ask_app(now, around, |app, handle| app.woken(handle));
+        self.settle(now, scratch, around);
+    }
+
+    /// The deadline that the transport named has come.
+    pub fn expired(&mut self, now: Time, scratch: &mut Scratch<T>, around: &mut impl Around<T>) {
+        self.step(now, Event::Expired, scratch, around);
+        self.settle(now, scratch, around);
+    }
+
+    /// The host looks into a queue of its NIC.
+    pub fn poll(
+        &mut self,
+        now: Time,
+        queue: u8,
+        scratch: &mut Scratch<T>,
+        around: &mut impl Around<T>,
+    ) {
+        let _ = self.nic_event(now, NicEvent::Poll { queue }, scratch, around);
+        self.settle(now, scratch, around);
+    }
+
+    /// Something happens to the NIC; whatever its host may see of that, it has not seen yet.
+    pub fn nic_event(
+        &mut self,
+        now: Time,
+        event: OfNic<T>,
+        scratch: &mut Scratch<T>,
+        around: &mut impl Around<T>,
+    ) -> Verdict {
+        let (me, nic, fx) = (self.address, &mut self.nic, &mut scratch.nic);
+        step_nic(now, me, nic, event, fx, &mut self.answers, around)
+    }
+
+    /// Answers first, then what the application asks, until nothing is left of either.
+    fn settle(&mut self, now: Time, scratch: &mut Scratch<T>, around: &mut impl Around<T>) {
+        loop {
+            let event = if let Some(answer) = self.answers.pop_front() {
+                Event::Completion(answer)
+            } else if let Some(command) = self.commands.pop_front() {
+                if let Command::Send { .. } = command {
+                    around.watch().messages += 1;
+                }
+                Event::Command(command)
+            } else {
+                return;
+            };
+            self.step(now, event, scratch, around);
+        }
+    }
+
+    /// One step of the transport, and its application's reaction.
+    fn step(
+        &mut self,
+        now: Time,
+        event: Event<Completion<T>>,
+        scratch: &mut Scratch<T>,
+        around: &mut impl Around<T>,
+    ) {
+        let me = self.index();
+        around.watch().step(now, me, &event);
+        let mut port = HostPort {
+            me,
+            address: self.address,
+            nic: &mut self.nic,
+            answers: &mut self.answers,
+            late: &mut self.late,
+            nic_fx: &mut scratch.nic,
+            notices: &mut scratch.notices,
+            around,
+        };
+        let verdict = deliver(&mut self.transport, now, event, &mut scratch.fx, &mut port);
+        let watch = around.watch();
+        match verdict {
+            Verdict::Taken | Verdict::Stale => {}
+            Verdict::Broken(Guilt::Owner(rule)) => watch.find(now, me, Kind::Safety, rule),
+            Verdict::Broken(Guilt::Peer(rule) | Guilt::Device(rule)) => watch.odd(now, me, rule),
+        }
+        if watch.is_due()
+            && let Err(violation) = self.transport.check_touched()
+        {
+            watch.find(now, me, Kind::Safety, violation.0);
+        }
+        if watch.is_whole_due() {
+            self.check(now, watch);
+        }
+        for at in 0..scratch.notices.len() {
+            let notice = scratch.notices[at];
+            around.watch().notice(now, me, &notice);
+            self.ask_app(now, around, |app, handle| app.notice(handle, notice));
+        }
+        scratch.notices.clear();
+    }
+
+    /// Checks the whole proc.
+    pub fn check(&self, now: Time, watch: &mut Watch<T>) {
+        for checked in [self.transport.check(), self.nic.check()] {
+            if let Err(violation) = checked {
+                watch.find(now, self.index(), Kind::Safety, violation.0);
+            }
+        }
+    }
+
+    #[inline]
+    fn ask_app(
+        &mut self,
+        now: Time,
+        around: &mut impl Around<T>,
+        ask: impl FnOnce(&mut A, &mut Handle<'_>),
+    ) {
+        let me = self.index();
+        let procs = around.procs();
+        let ledger = &mut around.watch().ledgers[me as usize];
+        let (name, wake, commands) = (self.name, &mut self.wake, &mut self.commands);
+        let mut handle = Handle { now, me: name, procs, wake, commands, ledger };
+        ask(&mut self.app, &mut handle);
+    }
+}
+
+/// Steps a NIC and hands its effects over: completions to the host, packets to the fabric.
+fn step_nic<T: Simulated>(
+    now: Time,
+    me: Address,
+    nic: &mut T::Nic,
+    event: OfNic<T>,
+    fx: &mut Effects<ByNic<T>>,
+    answers: &mut VecDeque<Completion<T>>,
+    around: &mut impl Around<T>,
+) -> Verdict {
+    let verdict = nic.step(now, event, fx);
+    for effect in fx.drain() {
+        match effect {
+            NicEffect::Completion(completion) => answers.push_back(completion),
+            NicEffect::Packet { to, packet } => around.carry(now, me, to, packet),
+        }
+    }
+    verdict
+}
+
+/// Where the effects of a transport go: to its NIC, and to its application a moment later.
+struct HostPort<'a, T: Simulated, R> {
+    me: u32,
+    address: Address,
+    nic: &'a mut T::Nic,
+    answers: &'a mut VecDeque<Completion<T>>,
+    late: &'a mut Vec<(Time, Completion<T>)>,
+    nic_fx: &'a mut Effects<ByNic<T>>,
+    notices: &'a mut Vec<Notice>,
+    around: &'a mut R,
+}
+
+impl<T: Simulated, R: Around<T>> HostPort<'_, T, R> {
+    #[inline]
+    fn nic(&mut self, now: Time, event: OfNic<T>) -> Verdict {
+        step_nic(now, self.address, self.nic, event, self.nic_fx, self.answers, self.around)
+    }
+}
+
+impl<T: Simulated, R: Around<T>> Port<Op<T>> for HostPort<'_, T, R> {
+    #[inline]
+    fn op(&mut self, now: Time, op: Op<T>) {
+        let me = self.me;
+        if self.around.watch().is_curious() {
+            self.around.watch().note(now, me, What::Op(op.clone()));
+        }
+        if let Some(peer) = T::Nic::lookup(&op) {
+            let Answer { at, card } = self.around.card(now, peer);
+            match T::Nic::found(&op, card) {
+                Some(found) if at <= now => self.answers.push_back(found),
+                Some(found) => self.late.push((at, found)),
+                None => {}
+            }
+            return;
+        }
+        if let Some(fault) = self.around.strike(now, me, &op) {
+            let _ = self.nic(now, NicEvent::Fault(fault));
+        }
+        let verdict = self.nic(now, NicEvent::Op(op));
+        if let Verdict::Broken(Guilt::Owner(rule) | Guilt::Device(rule)) = verdict {
+            self.around.watch().find(now, me, Kind::Safety, rule);
+        }
+    }
+
+    #[inline]
+    fn notice(&mut self, _: Time, notice: Notice) {
+        self.notices.push(notice);
+    }
+
+    fn flush(&mut self) {}
+}
+
+/// What an application holds while it is asked.
+struct Handle<'a> {
+    now: Time,
+    me: ProcName,
+    procs: u32,
+    wake: &'a mut Time,
+    commands: &'a mut VecDeque<Command>,
+    ledger: &'a mut Ledger,
+}
+
+impl Fabric for Handle<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+    fn me(&self) -> ProcName {
+        self.me
+    }
+    fn procs(&self) -> u32 {
+        self.procs
+    }
+    fn send(&mut self, to: ProcName, tag: Tag, len: u32, hold: Hold) -> FragId {
+        let frag = self.ledger.ask(to, tag, len, self.now);
+        self.commands.push_back(Command::Send { to, tag, frag, len, hold });
+        frag
+    }
+    fn connect(&mut self, to: ProcName) {
+        self.commands.push_back(Command::Connect { to });
+    }
+    fn close(&mut self, to: ProcName) {
+        self.commands.push_back(Command::Close { to });
+    }
+    fn wake_after(&mut self, span: Span) {
+        *self.wake = self.now + span;
+    }
+}

@@ -1,0 +1,356 @@
+//! Where the links go: routers, nodes, wires, and the way from one to another.
+//!
+//! A topology is immutable and shared by all worlds of a run. Its routers and the links between
+//! them are a `petgraph` graph; around it stand flat tables for what is asked at every hop.
+//! Routes are computed from coordinates, not stored per pair. What has failed is no part of the
+//! topology but of the state of a world: see [`Down`].
+//!
+//! Every link has one direction. A message from node to node crosses the sender's injection
+//! link, links between routers, and the receiver's ejection link.
+
+mod direct;
+mod down;
+mod torus;
+
+use std::fmt;
+
+use petgraph::graph::{DiGraph, EdgeIndex, NodeIndex};
+use selvedge_core::id::NodeId;
+use selvedge_core::time::Span;
+
+pub use direct::DirectSpec;
+pub use down::Down;
+pub use torus::{Dimension, TorusSpec};
+
+use torus::Torus;
+
+/// More routers than this are refused: 2^22, over 400 times the largest torus built.
+pub const ROUTERS_MAX: u32 = 1 << 22;
+/// More nodes than this are refused: 2^24.
+pub const NODES_MAX: u32 = 1 << 24;
+
+/// Picoseconds of a second.
+const SECOND: u64 = 1_000_000_000_000;
+
+/// How fast bytes go down a wire: bytes per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(pub u64);
+
+impl Rate {
+    /// How long `bytes` take at this rate, rounded up to whole picoseconds: a wire is taken
+    /// until the last byte is through, and two trains never leave it at one instant.
+    /// For ever, at no rate at all.
+    #[must_use]
+    pub fn time_of(self, bytes: u64) -> Span {
+        if let Some(parts) = bytes.checked_mul(SECOND)
+            && self.0 > 0
+        {
+            return Span(parts.div_ceil(self.0));
+        }
+        if self.0 == 0 {
+            return Span::FOREVER;
+        }
+        let parts = u128::from(bytes) * u128::from(SECOND);
+        u64::try_from(parts.div_ceil(u128::from(self.0))).map_or(Span::FOREVER, Span)
+    }
+}
+
+/// What a link is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Wire {
+    /// Raw bytes per second in the link's direction.
+    pub rate: Rate,
+    /// From the head of a message leaving the queue to its being at the far end.
+    pub latency: Span,
+}
+
+/// One link in one direction. Links between routers come first and are numbered as the edges of
+/// the graph; then come two for each node: injection (node to router) and ejection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u32);
+
+impl LinkId {
+    /// As an index into a table.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for LinkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "link{}", self.0)
+    }
+}
+
+/// A router, as the graph holds it; its number is its index there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Router {
+    /// Where it stands along x, y, z; all zero in shapes without coordinates.
+    pub coordinates: [u32; 3],
+}
+
+/// An end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum At {
+    /// The router of this number.
+    Router(u32),
+    /// A node.
+    Node(NodeId),
+}
+
+/// Why a topology cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TopologyError {
+    /// A dimension has no length, or no nodes sit on a router.
+    ZeroDimension,
+    /// There is no node.
+    ZeroNodes,
+    /// A wire carries nothing.
+    ZeroRate,
+    /// A dimension is divided into groups of no router.
+    ZeroGroup,
+    /// More nodes than the routers have places for.
+    MoreNodesThanSlots {
+        /// Nodes asked for.
+        nodes: u32,
+        /// Places there are.
+        slots: u64,
+    },
+    /// More than [`ROUTERS_MAX`] routers.
+    TooManyRouters,
+    /// More than [`NODES_MAX`] nodes.
+    TooManyNodes,
+}
+
+impl fmt::Display for TopologyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ZeroDimension => f.write_str("a dimension of the topology is zero"),
+            Self::ZeroNodes => f.write_str("the topology has no nodes"),
+            Self::ZeroRate => f.write_str("a link of the topology has rate zero"),
+            Self::ZeroGroup => f.write_str("a dimension has groups of zero routers"),
+            Self::MoreNodesThanSlots { nodes, slots } => {
+                write!(f, "{nodes} nodes, but the routers have places for {slots}")
+            }
+            Self::TooManyRouters => write!(f, "more than {ROUTERS_MAX} routers"),
+            Self::TooManyNodes => write!(f, "more than {NODES_MAX} nodes"),
+        }
+    }
+}
+
+impl std::error::Error for TopologyError {}
+
+/// How routes are found.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    /// One router: there is nothing to find.
+    Direct,
+    Torus(Torus),
+}
+
+/// Routers, nodes and the links between them. Built by [`TorusSpec`] and [`DirectSpec`].
+#[derive(Clone, Debug)]
+pub struct Topology {
+    graph: DiGraph<Router, Wire>,
+    shape: Shape,
+    wires: Vec<Wire>,
+    enters: Vec<At>,
+    /// The router of each node.
+    homes: Vec<u32>,
+    /// The injection link of the first node: how many links join routers.
+    between: u32,
+}
+
+impl Topology {
+    /// Adds the nodes to the routers of `graph`: `homes` says for each where it sits.
+    fn assemble(
+        graph: DiGraph<Router, Wire>,
+        shape: Shape,
+        homes: Vec<u32>,
+        inject: Wire,
+        eject: Wire,
+    ) -> Self {
+        let links = graph.edge_count() + 2 * homes.len();
+        let (mut wires, mut enters) = (Vec::with_capacity(links), Vec::with_capacity(links));
+        for edge in graph.raw_edges() {
+            wires.push(edge.weight);
+            enters.push(At::Router(edge.target().index() as u32));
+        }
+        for (node, &home) in homes.iter().enumerate() {
+            wires.extend([inject, eject]);
+            enters.extend([At::Router(home), At::Node(NodeId(node as u32))]);
+        }
+        let between = graph.edge_count() as u32;
+        Topology { graph, shape, wires, enters, homes, between }
+    }
+
+    /// How many nodes there are: they are numbered from zero.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.homes.len() as u32
+    }
+
+    /// How many routers there are: they are numbered from zero.
+    #[must_use]
+    pub fn routers(&self) -> u32 {
+        self.graph.node_count() as u32
+    }
+
+    /// How many links there are, of all kinds.
+    #[must_use]
+    pub fn links(&self) -> usize {
+        self.wires.len()
+    }
+
+    /// The link from a node to its router.
+    #[must_use]
+    pub const fn inject(&self, node: NodeId) -> LinkId {
+        LinkId(self.between + 2 * node.0)
+    }
+
+    /// The link from its router to a node.
+    #[must_use]
+    pub const fn eject(&self, node: NodeId) -> LinkId {
+        LinkId(self.between + 2 * node.0 + 1)
+    }
+
+    /// What a link is made of.
+    #[must_use]
+    pub fn wire(&self, link: LinkId) -> &Wire {
+        &self.wires[link.index()]
+    }
+
+    /// Where a link begins.
+    #[must_use]
+    pub fn leaves(&self, link: LinkId) -> At {
+        match link.0.checked_sub(self.between) {
+            None => At::Router(self.graph.raw_edges()[link.index()].source().index() as u32),
+            Some(end) if end % 2 == 0 => At::Node(NodeId(end / 2)),
+            Some(end) => At::Router(self.homes[end as usize / 2]),
+        }
+    }
+
+    /// Where a link ends.
+    #[must_use]
+    pub fn enters(&self, link: LinkId) -> At {
+        self.enters[link.index()]
+    }
+
+    /// The router a node sits on.
+    #[must_use]
+    pub fn router_of(&self, node: NodeId) -> u32 {
+        self.homes[node.index()]
+    }
+
+    /// The router at these coordinates, if there is one.
+    #[must_use]
+    pub fn router_at(&self, x: u32, y: u32, z: u32) -> Option<u32> {
+        match &self.shape {
+            Shape::Direct => (x == 0 && y == 0 && z == 0).then_some(0),
+            Shape::Torus(torus) => torus.router_at([x, y, z]),
+        }
+    }
+
+    /// Where a router stands along x, y, z.
+    #[must_use]
+    pub fn coordinates(&self, router: u32) -> [u32; 3] {
+        self.graph[NodeIndex::new(router as usize)].coordinates
+    }
+
+    /// The link from one router to another, if they are neighbours.
+    #[must_use]
+    pub fn link_between(&self, from: u32, to: u32) -> Option<LinkId> {
+        let edge = self.graph.find_edge(NodeIndex::from(from), NodeIndex::from(to))?;
+        Some(LinkId(edge.index() as u32))
+    }
+
+    /// Routers and the links between them, for drawing and for algorithms.
+    #[must_use]
+    pub fn graph(&self) -> &DiGraph<Router, Wire> {
+        &self.graph
+    }
+
+    /// How many links between routers a message from `a` to `b` crosses when nothing is down.
+    #[must_use]
+    pub fn hops(&self, a: NodeId, b: NodeId) -> u32 {
+        match &self.shape {
+            Shape::Direct => 0,
+            Shape::Torus(torus) => {
+                let [a, b] = [a, b].map(|node| self.coordinates(self.router_of(node)));
+                torus.distance(a, b)
+            }
+        }
+    }
+
+    /// The link by which a message for `to` leaves `router`; `None` if no way is left.
+    ///
+    /// While nothing is down this is the shape's own route: dimension order in a torus. Else
+    /// it is that route as long as no link of its rest has failed, and a shortest way through
+    /// the surviving links where one has. A message cannot circle: the rest of a dimension-order
+    /// route is itself a dimension-order route, so whoever is on an unbroken one stays on it to
+    /// the end, and every hop before brings the message one nearer in the surviving graph.
+    #[must_use]
+    pub fn next(&self, router: u32, to: NodeId, down: &mut Down) -> Option<LinkId> {
+        if down.is_clear() {
+            return Some(self.next_whole(router, to));
+        }
+        down.next(self, router, to)
+    }
+
+    /// The next link of the route when nothing is down.
+    fn next_whole(&self, router: u32, to: NodeId) -> LinkId {
+        let home = self.router_of(to);
+        if router == home {
+            return self.eject(to);
+        }
+        match &self.shape {
+            Shape::Direct => self.eject(to),
+            Shape::Torus(torus) => {
+                torus.next(router, self.coordinates(router), self.coordinates(home))
+            }
+        }
+    }
+
+    /// The links into (or, the other way, out of) a router from other routers, by number.
+    fn edges(&self, router: u32, way: petgraph::Direction) -> impl Iterator<Item = (LinkId, u32)> {
+        let mut walk = self.graph.neighbors_directed(NodeIndex::from(router), way).detach();
+        std::iter::from_fn(move || {
+            let (edge, other): (EdgeIndex, NodeIndex) = walk.next(&self.graph)?;
+            Some((LinkId(edge.index() as u32), other.index() as u32))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_give_exact_times_and_round_up() {
+        for (rate, bytes, picoseconds) in [
+            (1_000_000_000, 1, 1_000),
+            (9_375_000_000, 96, 10_240),
+            (9_375_000_000, 64, 6_827),
+            (15_000_000_000, 96, 6_400),
+            (3_000_000_000_000, 1, 1),
+            (8_300_000_000, 0, 0),
+            // The last that 64 bits hold on the way, and the first that they do not.
+            (1_000_000, 18_446_744, 18_446_744_000_000),
+            (1_000_000, 18_446_745, 18_446_745_000_000),
+            (7, 18_446_745, 2_635_249_285_714_285_715),
+        ] {
+            assert_eq!(Rate(rate).time_of(bytes), Span(picoseconds), "{bytes} at {rate}");
+        }
+        assert_eq!(Rate(0).time_of(0), Span::FOREVER);
+        assert_eq!(Rate(1).time_of(u64::MAX), Span::FOREVER);
+        assert_eq!(Rate(u64::MAX).time_of(u64::MAX), Span(1_000_000_000_000));
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let error = TopologyError::MoreNodesThanSlots { nodes: 9, slots: 8 };
+        assert_eq!(error.to_string(), "9 nodes, but the routers have places for 8");
+        assert_eq!(TopologyError::TooManyRouters.to_string(), "more than 4194304 routers");
+    }
+}

@@ -1,0 +1,38 @@
+//! uGNI in the simulator: the module of core on the GNI NIC of core.
+
+use selvedge_core::ugni::{self, Identity, Module, nic::Nic};
+use selvedge_core::{Address, ProcName, Violation};
+
+use crate::simulated::Simulated;
+
+/// How modules and their NICs are configured.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Setup {
+    /// The module.
+    pub module: ugni::Config,
+    /// The device.
+    pub nic: ugni::nic::Config,
+}
+
+impl Simulated for Module {
+    type Nic = Nic;
+    type Setup = Setup;
+    const NUMBER: u16 = ugni::TRANSPORT;
+
+    fn open(setup: &Setup, name: ProcName, address: Address, life: u32) -> (Module, Nic) {
+        let me = Identity { name, address, incarnation: life };
+        (Module::new(me, setup.module), Nic::new(address, setup.nic, setup.module))
+    }
+
+    /// Credits are conserved: what the sender holds and what the receiver has not given back
+    /// are never more than the mailbox has slots. (What is on the wire makes up the rest.)
+    fn check_pair(here: (&Module, &Nic), there: (&Module, &Nic)) -> Result<(), Violation> {
+        let peer = there.0.identity().name;
+        let Some(credits) = here.0.credits(peer) else { return Ok(()) };
+        let kept = there.1.unreturned(here.0.identity().address);
+        selvedge_core::machine::ensure(
+            credits.owed() >= kept,
+            "slots that are not free have taken a credit",
+        )
+    }
+}

@@ -1,0 +1,509 @@
+//! What is between the procs: packets on links, the modex, and chance.
+
+use std::sync::Arc;
+
+use selvedge_core::modex::{Card, CardBytes};
+use selvedge_core::{Address, Nic, NodeId, ProcName, Reason, Span, Time};
+
+use crate::draw::{Draws, Purpose};
+use crate::fabric::{Fabric, Strategy};
+use crate::fault::{Harm, Rule, What as Wrong, When};
+use crate::link::Links;
+use crate::proc::{Answer, Around};
+use crate::queue::Queue;
+use crate::simulated::{Fault, Op, Packet, Receipt, Simulated};
+use crate::topology::{At, Down, LinkId};
+use crate::trace::{What, address, life_of, proc_of};
+use crate::watch::Watch;
+
+use super::rules::Active;
+
+/// The changing part of the fabric.
+#[derive(Clone, Debug)]
+pub(super) struct Air<T: Simulated> {
+    pub(super) queue: Queue<Item>,
+    pub(super) flights: Vec<Flight<T>>,
+    free: Vec<u32>,
+    links: Links,
+    pub(super) down: Down,
+    pub(super) rules: Vec<Active>,
+    /// Rules that bear on packets, and on ops: few or none, looked at often.
+    pub(super) packet_rules: Vec<u32>,
+    pub(super) op_rules: Vec<u32>,
+    pub(super) modex_rules: Vec<u32>,
+    pub(super) cards: Vec<CardBytes>,
+    /// Events scheduled so far: the tie-breaker.
+    seq: u64,
+    /// For `pct`: who has become the last, latest last.
+    demoted: Vec<u32>,
+    /// What struck since the last event, to be told.
+    pub(super) struck: Vec<(u32, u32)>,
+}
+
+/// Something that is to happen.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Item {
+    Turn(u32),
+    Flight(u32),
+    Rule { rule: u32, on: bool },
+    Obituary { proc: u32, life: u32 },
+}
+
+/// A packet on its way, and afterwards the news of it on its way back.
+#[derive(Clone, Debug)]
+pub(super) struct Flight<T: Simulated> {
+    pub(super) from: Address,
+    pub(super) to: Address,
+    pub(super) packet: Option<Packet<T>>,
+    pub(super) stage: Stage<Receipt<T>>,
+    /// A copy that the fabric made: nobody waits for news of it.
+    pub(super) echo: bool,
+    bytes: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage<R> {
+    /// Its head is at the end of a link.
+    Hop { previous: LinkId, slowest: Span, late: Span },
+    /// It is at the NIC that it is for.
+    Arrive,
+    /// It was there.
+    Fate { receipt: R, rejected: bool },
+    /// It was not.
+    Lost,
+    /// Nobody lives there.
+    Void,
+}
+
+impl<T: Simulated> Air<T> {
+    pub(super) fn new(fabric: &Fabric<T>) -> Self {
+        let which = |bears: fn(&Wrong<T>) -> bool| {
+            let rules = fabric.plan.0.iter().enumerate();
+            rules.filter(|(_, rule)| bears(&rule.what)).map(|(at, _)| at as u32).collect()
+        };
+        Air {
+            queue: Queue::new(),
+            flights: Vec::new(),
+            free: Vec::new(),
+            links: Links::new(&fabric.topology, fabric.timing.queue_bytes),
+            down: Down::default(),
+            rules: fabric.plan.0.iter().map(|_| Active::default()).collect(),
+            packet_rules: which(|what| {
+                matches!(what, Wrong::Packets { .. } | Wrong::Partition(_))
+            }),
+            op_rules: which(|what| matches!(what, Wrong::Nic(_))),
+            modex_rules: which(|what| {
+                matches!(what, Wrong::ModexMissing | Wrong::ModexLate(_) | Wrong::ModexStale)
+            }),
+            cards: Vec::with_capacity(fabric.placement.len()),
+            seq: 0,
+            demoted: Vec::new(),
+            struck: Vec::new(),
+        }
+    }
+
+    // ---- time ----------------------------------------------------------------------------
+
+    /// Schedules something that concerns no proc in particular.
+    pub(super) fn schedule(&mut self, at: Time, item: Item) {
+        self.seq += 1;
+        self.queue.push(at, self.seq, item);
+    }
+
+    /// Schedules something at `rank`, in the order that the strategy gives.
+    #[inline]
+    pub(super) fn schedule_for(&mut self, fabric: &Fabric<T>, rank: u32, at: Time, item: Item) {
+        self.seq += 1;
+        let tie = match fabric.strategy {
+            Strategy::Fifo => self.seq,
+            Strategy::Random { .. } => fabric.draws.draw(Purpose::Tie, 0, self.seq),
+            Strategy::Pct { .. } => self.rank_of(&fabric.draws, rank) << 40 | self.seq,
+        };
+        self.queue.push(at, tie, item);
+    }
+
+    /// `at`, and as much later as the strategy wants it for `rank`.
+    #[inline]
+    pub(super) fn late(&mut self, fabric: &Fabric<T>, rank: u32, at: Time) -> Time {
+        match fabric.strategy {
+            Strategy::Fifo => at,
+            Strategy::Random { jitter } => {
+                let counter = self.seq;
+                at + Span(fabric.draws.below(Purpose::Jitter, 0, counter, jitter.0 + 1))
+            }
+            Strategy::Pct { depth, steps, jitter } => {
+                let change = (1..depth).any(|nth| {
+                    fabric.draws.below(Purpose::Pct, u32::MAX, u64::from(nth), steps) == self.seq
+                });
+                if change {
+                    self.demoted.retain(|&other| other != rank);
+                    self.demoted.push(rank);
+                }
+                let last = self.rank_of(&fabric.draws, rank);
+                at + Span((u128::from(jitter.0) * u128::from(last) >> 16) as u64)
+            }
+        }
+    }
+
+    /// The place of a proc among all, for `pct`: 16 bits, small is first.
+    fn rank_of(&self, draws: &Draws, rank: u32) -> u64 {
+        match self.demoted.iter().position(|&other| other == rank) {
+            Some(at) => 0xFF00 + (at as u64).min(0xFF),
+            None => draws.below(Purpose::Pct, rank, 0, 0xFF00),
+        }
+    }
+
+    // ---- flights -------------------------------------------------------------------------
+
+    /// A packet leaves its NIC.
+    fn launch(
+        &mut self,
+        fabric: &Fabric<T>,
+        now: Time,
+        (from, to): (Address, Address),
+        packet: Packet<T>,
+        late: Span,
+        echo: bool,
+    ) {
+        let bytes = T::Nic::wire_bytes(&packet);
+        let inject = fabric.topology.inject(NodeId(from.nic));
+        let start = now + fabric.timing.nic;
+        let crossing = self.links.cross(&fabric.topology, inject, None, start, bytes);
+        let (previous, slowest) = (inject, crossing.serialisation);
+        let stage = Stage::Hop { previous, slowest, late };
+        let at = self.put(Flight { from, to, packet: Some(packet), stage, echo, bytes });
+        if self.down.is_up(inject) {
+            self.schedule_for(fabric, proc_of(to), crossing.arrives, Item::Flight(at));
+        } else {
+            self.lose(fabric, now, at, Stage::Lost);
+        }
+    }
+
+    /// A packet does not even leave.
+    fn drop(
+        &mut self,
+        fabric: &Fabric<T>,
+        now: Time,
+        (from, to): (Address, Address),
+        packet: Packet<T>,
+        stage: Stage<Receipt<T>>,
+    ) {
+        let flight = Flight { from, to, packet: Some(packet), stage, echo: false, bytes: 0 };
+        let at = self.put(flight);
+        self.lose(fabric, now, at, stage);
+    }
+
+    fn put(&mut self, flight: Flight<T>) -> u32 {
+        match self.free.pop() {
+            Some(at) => {
+                self.flights[at as usize] = flight;
+                at
+            }
+            None => {
+                self.flights.push(flight);
+                (self.flights.len() - 1) as u32
+            }
+        }
+    }
+
+    pub(super) fn free(&mut self, at: u32) {
+        self.flights[at as usize].packet = None;
+        self.free.push(at);
+    }
+
+    /// The head of a packet is at the end of a link. Whether it goes on.
+    pub(super) fn hop(&mut self, fabric: &Fabric<T>, now: Time, at: u32) -> bool {
+        let topology = &fabric.topology;
+        let Flight { to, bytes, stage, .. } = &self.flights[at as usize];
+        let Stage::Hop { previous, slowest, late } = *stage else { return false };
+        let At::Router(router) = topology.enters(previous) else { return false };
+        let (to, bytes) = (*to, *bytes);
+        let node = NodeId(to.nic);
+        let next = topology.next(router, node, &mut self.down);
+        let Some(link) = next.filter(|&link| self.down.is_up(link)) else {
+            self.lose(fabric, now, at, Stage::Lost);
+            return true;
+        };
+        if !self.packet_rules.is_empty() && self.harmed_on(fabric, now, at, link) {
+            self.lose(fabric, now, at, Stage::Lost);
+            return true;
+        }
+        let crossing = self.links.cross(topology, link, Some(previous), now, bytes);
+        let slowest = slowest.max(crossing.serialisation);
+        match topology.enters(link) {
+            At::Router(_) => {
+                let stage = Stage::Hop { previous: link, slowest, late };
+                self.flights[at as usize].stage = stage;
+                self.schedule_for(fabric, proc_of(to), crossing.arrives, Item::Flight(at));
+            }
+            At::Node(_) => {
+                self.flights[at as usize].stage = Stage::Arrive;
+                let arrives = crossing.arrives + slowest + fabric.timing.nic + late;
+                let arrives = self.late(fabric, proc_of(to), arrives);
+                self.schedule_for(fabric, proc_of(to), arrives, Item::Flight(at));
+            }
+        }
+        true
+    }
+
+    /// The response to a packet is on its way back: quiet links, no load, so one event.
+    pub(super) fn answer(
+        &mut self,
+        fabric: &Fabric<T>,
+        now: Time,
+        at: u32,
+        receipt: Receipt<T>,
+        rejected: bool,
+    ) {
+        let flight = &mut self.flights[at as usize];
+        flight.stage = Stage::Fate { receipt, rejected };
+        let (from, to) = (flight.from, flight.to);
+        let (a, b) = (NodeId(to.nic), NodeId(from.nic));
+        let hops = u64::from(fabric.topology.hops(a, b));
+        let latency = fabric.topology.wire(fabric.topology.inject(a)).latency;
+        let hop = fabric.timing.hop;
+        let back = now + fabric.timing.nic * 2 + latency * 2 + hop * hops;
+        self.schedule_for(fabric, proc_of(from), back, Item::Flight(at));
+    }
+
+    /// A packet does not get through; its sender will know in a while.
+    pub(super) fn lose(
+        &mut self,
+        fabric: &Fabric<T>,
+        now: Time,
+        at: u32,
+        stage: Stage<Receipt<T>>,
+    ) {
+        let flight = &mut self.flights[at as usize];
+        let after = match stage {
+            Stage::Void => fabric.timing.death,
+            Stage::Hop { .. } | Stage::Arrive | Stage::Fate { .. } | Stage::Lost => {
+                fabric.timing.loss
+            }
+        };
+        flight.stage = stage;
+        let from = flight.from;
+        self.schedule_for(fabric, proc_of(from), now + after, Item::Flight(at));
+    }
+
+    // ---- chance --------------------------------------------------------------------------
+
+    /// Whether rule `at` strikes now, if it is one that could.
+    pub(super) fn strikes(
+        &mut self,
+        fabric: &Fabric<T>,
+        now: Time,
+        at: u32,
+        proc: u32,
+        purpose: Purpose,
+    ) -> bool {
+        let strikes = self.rules[at as usize].strikes_now(
+            &fabric.plan.0[at as usize].when,
+            now,
+            |ppm, counter| fabric.draws.chance(purpose, at, counter, ppm),
+        );
+        if strikes {
+            self.struck.push((at, proc));
+        }
+        strikes
+    }
+
+    /// What happens to a packet as it leaves: whether it goes, how late, and whether twice.
+    fn harm(
+        &mut self,
+        fabric: &Fabric<T>,
+        now: Time,
+        (from, to): (u32, u32),
+        packet: &mut Packet<T>,
+    ) -> Option<(Span, bool)> {
+        let (mut late, mut twice) = (Span::ZERO, false);
+        for nth in 0..self.packet_rules.len() {
+            let at = self.packet_rules[nth];
+            let rule = &fabric.plan.0[at as usize];
+            let (harm, purpose) = match &rule.what {
+                Wrong::Partition(groups) => {
+                    let group = |proc: u32| groups.iter().position(|group| group.contains(&proc));
+                    if group(from) == group(to) {
+                        continue;
+                    }
+                    (Harm::Loss, Purpose::Loss)
+                }
+                Wrong::Packets { harm, from: senders, to: receivers, nodes, links } => {
+                    let among = |list: &Option<Vec<u32>>, item: u32| {
+                        list.as_ref().is_none_or(|list| list.contains(&item))
+                    };
+                    let node = |proc: u32| fabric.placement[proc as usize].0;
+                    let concerned = links.is_none()
+                        && among(senders, from)
+                        && among(receivers, to)
+                        && (rule.concerns(from) || rule.concerns(to))
+                        && (among(nodes, node(from)) || among(nodes, node(to)));
+                    if !concerned {
+                        continue;
+                    }
+                    (*harm, purpose_of(*harm))
+                }
+                Wrong::LinksDown(_)
+                | Wrong::RoutersDown(_)
+                | Wrong::PortsDown(_)
+                | Wrong::Pause
+                | Wrong::Crash
+                | Wrong::Restart
+                | Wrong::Slow(_)
+                | Wrong::ModexMissing
+                | Wrong::ModexLate(_)
+                | Wrong::ModexStale
+                | Wrong::Nic(_) => continue,
+            };
+            if !self.strikes(fabric, now, at, from, purpose) {
+                continue;
+            }
+            let counter = self.rules[at as usize].draws;
+            match harm {
+                Harm::Loss => return None,
+                Harm::Duplicate => twice = true,
+                Harm::Reorder(by) => late = late + by,
+                Harm::Delay { by, jitter } => {
+                    let more = fabric.draws.below(Purpose::Jitter, at, counter, jitter.0 + 1);
+                    late = late + by + Span(more);
+                }
+                Harm::Corrupt => {
+                    let bit = fabric.draws.draw(Purpose::Corrupt, at, counter);
+                    *packet = T::Nic::corrupted(packet, bit)?;
+                }
+            }
+        }
+        Some((late, twice))
+    }
+
+    /// Whether a rule about this link strikes a packet that is about to cross it.
+    fn harmed_on(&mut self, fabric: &Fabric<T>, now: Time, flight: u32, link: LinkId) -> bool {
+        let from = proc_of(self.flights[flight as usize].from);
+        for nth in 0..self.packet_rules.len() {
+            let at = self.packet_rules[nth];
+            let Wrong::Packets { harm: Harm::Loss | Harm::Corrupt, links: Some(links), .. } =
+                &fabric.plan.0[at as usize].what
+            else {
+                continue;
+            };
+            let (At::Router(a), At::Router(b)) =
+                (fabric.topology.leaves(link), fabric.topology.enters(link))
+            else {
+                continue;
+            };
+            let named = links.iter().any(|&ends| ends == [a, b] || ends == [b, a]);
+            if named && self.strikes(fabric, now, at, from, Purpose::Loss) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn purpose_of(harm: Harm) -> Purpose {
+    match harm {
+        Harm::Loss => Purpose::Loss,
+        Harm::Duplicate => Purpose::Duplicate,
+        Harm::Reorder(_) | Harm::Delay { .. } => Purpose::Reorder,
+        Harm::Corrupt => Purpose::Corrupt,
+    }
+}
+
+/// The fabric around the procs, while one of them is stepped.
+pub(super) struct Surroundings<'a, T: Simulated> {
+    pub(super) fabric: &'a Arc<Fabric<T>>,
+    pub(super) air: &'a mut Air<T>,
+    pub(super) watch: &'a mut Watch<T>,
+}
+
+impl<T: Simulated> Around<T> for Surroundings<'_, T> {
+    #[inline]
+    fn procs(&self) -> u32 {
+        self.fabric.placement.len() as u32
+    }
+
+    fn carry(&mut self, now: Time, from: Address, to: Address, mut packet: Packet<T>) {
+        let Surroundings { fabric, air, watch } = self;
+        let (source, target) = (proc_of(from), proc_of(to));
+        if watch.is_curious() {
+            watch.note(now, source, What::Sent { to: target, packet: packet.clone() });
+        }
+        if target as usize >= fabric.placement.len() || to.nic >= fabric.topology.nodes() {
+            // Nobody was ever there: the fabric says so as of the dead.
+            return air.drop(fabric, now, (from, to), packet, Stage::Void);
+        }
+        let (mut late, mut twice) = (Span::ZERO, false);
+        if !air.packet_rules.is_empty() {
+            match air.harm(fabric, now, (source, target), &mut packet) {
+                Some(harm) => (late, twice) = harm,
+                None => return air.drop(fabric, now, (from, to), packet, Stage::Lost),
+            }
+        }
+        if twice {
+            air.launch(fabric, now, (from, to), packet.clone(), late, true);
+        }
+        air.launch(fabric, now, (from, to), packet, late, false);
+    }
+
+    fn card(&mut self, now: Time, peer: ProcName) -> Answer {
+        let Surroundings { fabric, air, .. } = self;
+        let mut at = now;
+        let mut stale = false;
+        for nth in 0..air.modex_rules.len() {
+            let rule = air.modex_rules[nth];
+            let Rule { what, .. } = &fabric.plan.0[rule as usize];
+            if !fabric.plan.0[rule as usize].concerns(peer.rank)
+                || !air.strikes(fabric, now, rule, peer.rank, Purpose::Crash)
+            {
+                continue;
+            }
+            match what {
+                Wrong::ModexMissing => return Answer { at, card: Err(Reason::NoAddress) },
+                Wrong::ModexLate(by) => at += *by,
+                Wrong::ModexStale => stale = true,
+                Wrong::Packets { .. }
+                | Wrong::LinksDown(_)
+                | Wrong::RoutersDown(_)
+                | Wrong::PortsDown(_)
+                | Wrong::Partition(_)
+                | Wrong::Pause
+                | Wrong::Crash
+                | Wrong::Restart
+                | Wrong::Slow(_)
+                | Wrong::Nic(_) => {}
+            }
+        }
+        let Some(bytes) = air.cards.get(peer.rank as usize) else {
+            return Answer { at, card: Err(Reason::NoAddress) };
+        };
+        let card = Card::parse(bytes, T::NUMBER, peer).map_err(|_| Reason::BadAddress);
+        let card = card.map(|card| {
+            let Address { nic, .. } = card.address;
+            let life = life_of(card.address);
+            if stale { address(nic, peer.rank, life.saturating_sub(1)) } else { card.address }
+        });
+        Answer { at, card }
+    }
+
+    fn strike(&mut self, now: Time, proc: u32, op: &Op<T>) -> Option<Fault<T>> {
+        let Surroundings { fabric, air, .. } = self;
+        for nth in 0..air.op_rules.len() {
+            let at = air.op_rules[nth];
+            let rule = &fabric.plan.0[at as usize];
+            let Wrong::Nic(fault) = rule.what else { continue };
+            if T::Nic::bears_on(fault, op)
+                && rule.concerns(proc)
+                && matches!(rule.when, When::Rate { .. })
+                && air.strikes(fabric, now, at, proc, Purpose::NicFault)
+            {
+                return Some(fault);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn watch(&mut self) -> &mut Watch<T> {
+        self.watch
+    }
+}

@@ -1,0 +1,390 @@
+//! The world: procs, fabric, time and faults, as one value.
+//!
+//! A world is a discrete-event loop on one thread. It has no ambient state: two worlds in one
+//! process know nothing of each other, and the same fabric, applications and seed give the same
+//! history, event for event, wherever they run.
+
+use std::sync::Arc;
+
+use selvedge_core::modex::Card;
+use selvedge_core::{App, Machine, Nic, NicEvent, ProcName, Span, Time, Transport, Verdict};
+
+use crate::fabric::Fabric;
+use crate::proc::{Proc, Scratch};
+use crate::simulated::Simulated;
+use crate::trace::{What, address, proc_of};
+use crate::watch::{Kind, Watch, Watching};
+
+mod air;
+mod rules;
+
+use air::{Air, Flight, Item, Stage, Surroundings};
+
+/// A world.
+#[derive(Clone, Debug)]
+pub struct World<T: Simulated, A> {
+    fabric: Arc<Fabric<T>>,
+    births: Arc<Vec<A>>,
+    procs: Vec<Proc<T, A>>,
+    hosts: Vec<Host>,
+    air: Air<T>,
+    /// Who looks on.
+    pub watch: Watch<T>,
+    scratch: Scratch<T>,
+    now: Time,
+}
+
+/// A proc as the scheduler sees it.
+#[derive(Clone, Copy, Debug)]
+struct Host {
+    /// When its next turn is; `NEVER` if none is due.
+    turn: Time,
+    /// Until when it is busy with the turn before.
+    busy: Time,
+    /// What it takes longer for each event.
+    slow: Span,
+    paused: bool,
+    dead: bool,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Nothing is left to happen.
+    Rest,
+    /// The time limit.
+    Time,
+    /// The event limit.
+    Events,
+    /// Something is wrong, and the run was to end then.
+    Found,
+}
+
+impl<T: Simulated, A: App + Clone> World<T, A> {
+    /// A world with one application for each proc that the fabric places. Nothing has happened.
+    ///
+    /// # Panics
+    /// When there is not one application a proc: that is a mistake of the caller.
+    #[must_use]
+    pub fn new(fabric: Arc<Fabric<T>>, apps: Vec<A>, watching: Watching) -> Self {
+        assert_eq!(apps.len(), fabric.placement.len(), "one application a proc");
+        let births = Arc::new(apps);
+        let mut air = Air::new(&fabric);
+        let procs: Vec<_> =
+            (0..births.len() as u32).map(|rank| born(&fabric, &births, rank, 1)).collect();
+        for proc in &procs {
+            air.cards.push(card::<T, A>(proc));
+        }
+        let idle = Host {
+            turn: Time::NEVER,
+            busy: Time::ZERO,
+            slow: Span::ZERO,
+            paused: false,
+            dead: false,
+        };
+        let mut world = World {
+            hosts: vec![idle; procs.len()],
+            watch: Watch::new(watching, procs.len()),
+            scratch: Scratch::default(),
+            now: Time::ZERO,
+            fabric,
+            births,
+            procs,
+            air,
+        };
+        world.schedule_rules();
+        for rank in 0..world.procs.len() as u32 {
+            world.start(rank);
+        }
+        world
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The procs.
+    #[must_use]
+    pub fn procs(&self) -> &[Proc<T, A>] {
+        &self.procs
+    }
+
+    /// How often each rule of the plan has struck.
+    #[must_use]
+    pub fn strikes(&self) -> Vec<u64> {
+        self.air.rules.iter().map(|rule| rule.strikes).collect()
+    }
+
+    /// Runs until nothing is left to happen, or a limit is hit; `stop_at_fault` ends the run at
+    /// the first thing that is wrong.
+    pub fn run(&mut self, until: Time, events: u64, stop_at_fault: bool) -> End {
+        loop {
+            let Some((at, item)) = self.air.queue.pop() else { return End::Rest };
+            if at > until {
+                self.air.schedule(at, item);
+                return End::Time;
+            }
+            self.now = at;
+            match item {
+                Item::Turn(proc) => self.turn(proc),
+                Item::Flight(flight) => self.flight(flight),
+                Item::Rule { rule, on } => self.rule(rule, on),
+                Item::Obituary { proc, life } => self.obituary(proc, life),
+            }
+            self.happen();
+            if self.watch.events >= events {
+                return End::Events;
+            }
+            if stop_at_fault && !self.watch.found.is_empty() {
+                return End::Found;
+            }
+        }
+    }
+
+    /// At rest: checks everything that only holds then, and says what is still under way.
+    pub fn settle(&mut self) -> Option<String> {
+        let now = self.now;
+        for (proc, host) in self.procs.iter().zip(&self.hosts) {
+            if !host.dead {
+                proc.check(now, &mut self.watch);
+            }
+        }
+        let hosts = &self.hosts;
+        self.watch.settle(now, |proc| hosts[proc as usize].dead);
+        let busy = self.procs.iter().zip(&self.hosts).find(|(proc, host)| {
+            !host.dead && (host.paused || !proc.transport.settled())
+        });
+        let (proc, host) = busy?;
+        let rank = proc.name.rank;
+        self.watch.find(now, rank, Kind::Progress, "everything comes to rest in the end");
+        let what = if host.paused { "is paused for ever" } else { "has not finished" };
+        Some(format!("proc {rank} {what}"))
+    }
+
+    /// Checks the two ends of every pair that `pairs` names.
+    pub fn check_pairs(&mut self, pairs: impl IntoIterator<Item = (u32, u32)>) {
+        for (a, b) in pairs {
+            let (here, there) = (&self.procs[a as usize], &self.procs[b as usize]);
+            let checked =
+                T::check_pair((&here.transport, &here.nic), (&there.transport, &there.nic));
+            if let Err(violation) = checked {
+                self.watch.find(self.now, a, Kind::Safety, violation.0);
+            }
+        }
+    }
+
+    fn start(&mut self, rank: u32) {
+        let World { fabric, procs, air, watch, scratch, now, .. } = self;
+        let mut around = Surroundings { fabric, air, watch };
+        procs[rank as usize].start(*now, scratch, &mut around);
+        self.rest(rank, 1);
+    }
+
+    // ---- hosts ---------------------------------------------------------------------------
+
+    /// A host looks at its transport, its NIC and its application, a few times.
+    fn turn(&mut self, rank: u32) {
+        let host = &mut self.hosts[rank as usize];
+        if host.turn != self.now || host.dead {
+            return;
+        }
+        host.turn = Time::NEVER;
+        if host.paused {
+            return;
+        }
+        let World { fabric, procs, air, watch, scratch, now, .. } = self;
+        let (now, batch) = (*now, fabric.timing.batch);
+        let proc = &mut procs[rank as usize];
+        let mut around = Surroundings { fabric, air, watch };
+        let mut handled = 0;
+        while handled < batch {
+            if !proc.turn(now, scratch, &mut around) {
+                break;
+            }
+            handled += 1;
+        }
+        self.rest(rank, handled);
+    }
+
+    /// After a turn of `handled` events: busy for that long, then again when there is a reason.
+    fn rest(&mut self, rank: u32, handled: u32) {
+        let host = &mut self.hosts[rank as usize];
+        let cost = self.fabric.timing.work + host.slow;
+        host.busy = self.now + cost * u64::from(handled);
+        let proc = &self.procs[rank as usize];
+        let next = if proc.nic.any_ready() { self.now } else { proc.next_deadline() };
+        self.call(rank, next);
+    }
+
+    /// The host is to have a turn at `at`, or as soon after as it is free.
+    fn call(&mut self, rank: u32, at: Time) {
+        let host = &mut self.hosts[rank as usize];
+        if at == Time::NEVER || host.dead || host.paused {
+            return;
+        }
+        let at = at.max(host.busy).max(self.now);
+        if at < host.turn {
+            host.turn = at;
+            let at = self.air.late(&self.fabric, rank, at);
+            self.hosts[rank as usize].turn = at;
+            self.air.schedule_for(&self.fabric, rank, at, Item::Turn(rank));
+        }
+    }
+
+    /// Something reached the NIC of `rank`: its host will see.
+    fn look(&mut self, rank: u32) {
+        let proc = &self.procs[rank as usize];
+        if proc.nic.any_ready() {
+            self.call(rank, self.now + self.fabric.timing.poll);
+        }
+        if let Some(at) = self.procs[rank as usize].nic.next_deadline() {
+            self.call(rank, at);
+        }
+    }
+
+    // ---- packets -------------------------------------------------------------------------
+
+    fn flight(&mut self, at: u32) {
+        match self.air.flights[at as usize].stage {
+            Stage::Hop { .. } => {
+                if self.air.hop(&self.fabric, self.now, at) {
+                    self.watch.events += 1;
+                }
+            }
+            Stage::Arrive => self.arrive(at),
+            Stage::Fate { .. } | Stage::Lost | Stage::Void => self.fate(at),
+        }
+    }
+
+    /// A packet is at the NIC that it was for.
+    fn arrive(&mut self, at: u32) {
+        self.watch.events += 1;
+        let Flight { from, to, .. } = self.air.flights[at as usize];
+        let rank = proc_of(to);
+        let alive = (rank as usize) < self.procs.len()
+            && !self.hosts[rank as usize].dead
+            && self.procs[rank as usize].address == to;
+        if !alive {
+            return self.air.lose(&self.fabric, self.now, at, Stage::Void);
+        }
+        let Some(packet) = self.air.flights[at as usize].packet.take() else { return };
+        if self.watch.is_curious() {
+            let what = What::Came { from: proc_of(from), packet: packet.clone() };
+            self.watch.note(self.now, rank, what);
+        }
+        let receipt = T::Nic::receipt(&packet).filter(|_| !self.air.flights[at as usize].echo);
+        let event = NicEvent::Packet { from, packet };
+        let World { fabric, procs, air, watch, scratch, now, .. } = self;
+        let mut around = Surroundings { fabric, air, watch };
+        let verdict = procs[rank as usize].nic_event(*now, event, scratch, &mut around);
+        if let Verdict::Broken(selvedge_core::Fault::Peer(rule)) = verdict {
+            self.watch.odd(self.now, rank, rule);
+        }
+        match receipt {
+            Some(receipt) => {
+                let rejected = matches!(verdict, Verdict::Broken(_));
+                self.air.answer(&self.fabric, self.now, at, receipt, rejected);
+            }
+            None => self.air.free(at),
+        }
+        self.look(rank);
+    }
+
+    /// The sender of a packet learns what became of it.
+    fn fate(&mut self, at: u32) {
+        self.watch.events += 1;
+        let flight = &mut self.air.flights[at as usize];
+        let Flight { from, to, stage, echo, .. } = *flight;
+        let packet = flight.packet.take();
+        self.air.free(at);
+        let rank = proc_of(from);
+        if echo || self.hosts[rank as usize].dead || self.procs[rank as usize].address != from {
+            return;
+        }
+        let World { fabric, procs, air, watch, scratch, now, .. } = self;
+        let (now, proc) = (*now, &mut procs[rank as usize]);
+        if let Some(packet) = &packet
+            && watch.is_curious()
+        {
+            let packet = packet.clone();
+            watch.note(now, rank, What::Lost { to: proc_of(to), packet });
+        }
+        let mut around = Surroundings { fabric, air, watch };
+        if let Stage::Void = stage {
+            let _ = proc.nic_event(now, NicEvent::Down { peer: to }, scratch, &mut around);
+        }
+        let event = match (stage, packet) {
+            (Stage::Fate { receipt, rejected: false }, _) => NicEvent::Delivered { receipt },
+            (Stage::Fate { receipt, rejected: true }, _) => NicEvent::Rejected { receipt },
+            (_, Some(packet)) => NicEvent::Lost { to, packet },
+            (_, None) => return,
+        };
+        let _ = proc.nic_event(now, event, scratch, &mut around);
+        self.look(rank);
+    }
+
+    // ---- life and death ------------------------------------------------------------------
+
+    fn crash(&mut self, rank: u32) {
+        let host = &mut self.hosts[rank as usize];
+        if host.dead {
+            return;
+        }
+        host.dead = true;
+        host.turn = Time::NEVER;
+        self.watch.died(self.now, rank);
+        let life = self.procs[rank as usize].life;
+        let at = self.now + self.fabric.timing.death;
+        self.air.schedule(at, Item::Obituary { proc: rank, life });
+    }
+
+    /// The fabric says that a life of a proc is over.
+    fn obituary(&mut self, dead: u32, life: u32) {
+        let peer = address(self.fabric.placement[dead as usize].0, dead, life);
+        for rank in 0..self.procs.len() as u32 {
+            if self.hosts[rank as usize].dead || rank == dead {
+                continue;
+            }
+            let World { fabric, procs, air, watch, scratch, now, .. } = self;
+            let mut around = Surroundings { fabric, air, watch };
+            let event = NicEvent::Down { peer };
+            let _ = procs[rank as usize].nic_event(*now, event, scratch, &mut around);
+            self.look(rank);
+        }
+    }
+
+    fn restart(&mut self, rank: u32) {
+        self.crash(rank);
+        let life = self.procs[rank as usize].life + 1;
+        if life > crate::trace::LIVES_MAX {
+            return;
+        }
+        let proc = born(&self.fabric, &self.births, rank, life);
+        self.air.cards[rank as usize] = card::<T, A>(&proc);
+        self.procs[rank as usize] = proc;
+        let host = &mut self.hosts[rank as usize];
+        host.dead = false;
+        host.paused = false;
+        host.busy = self.now;
+        self.start(rank);
+    }
+}
+
+fn born<T: Simulated, A: App + Clone>(
+    fabric: &Fabric<T>,
+    births: &[A],
+    rank: u32,
+    life: u32,
+) -> Proc<T, A> {
+    let name = ProcName { job: fabric.job, rank };
+    let node = fabric.placement[rank as usize];
+    let app = births[rank as usize].clone();
+    Proc::new(&fabric.setup, name, node, address(node.0, rank, life), life, app)
+}
+
+/// What a proc publishes.
+fn card<T: Simulated, A>(proc: &Proc<T, A>) -> selvedge_core::modex::CardBytes {
+    Card { transport: T::NUMBER, owner: proc.name, address: proc.address }.encode()
+}
