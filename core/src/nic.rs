@@ -56,6 +56,17 @@ pub trait Nic:
     /// Bytes that `packet` takes on the wire.
     fn wire_bytes(packet: &Self::Packet) -> u32;
 
+    /// Whether the NIC takes packets like this in the order in which their sender sent them,
+    /// whatever the fabric does: then a search need not try other orders.
+    fn ordered(packet: &Self::Packet) -> bool;
+
+    /// Forgets counters whose only use is to order what is on the wire, if nothing is: makes
+    /// states equal that differ in history alone. Both ends are asked; each says yes first.
+    fn rest(&mut self, peer: Address, forget: bool) -> bool {
+        let _ = (peer, forget);
+        false
+    }
+
     /// What to keep of a packet whose safe arrival its sender wants to hear of.
     fn receipt(packet: &Self::Packet) -> Option<Self::Receipt>;
 

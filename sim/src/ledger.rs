@@ -20,6 +20,9 @@ pub struct Ledger {
     flows: Vec<Flow>,
 }
 
+/// How many messages are kept after one of unknown fate, in case it comes after all.
+const CROWD: usize = 16_384;
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     stream: u32,
@@ -53,8 +56,8 @@ impl Entry {
     fn is_closed(&self) -> bool {
         match self.answer {
             None => false,
-            Some(Answer::Sent) => self.came,
-            Some(Answer::Failed | Answer::Unknown) => true,
+            Some(Answer::Sent | Answer::Unknown) => self.came,
+            Some(Answer::Failed) => true,
         }
     }
 }
@@ -161,8 +164,11 @@ impl Ledger {
         out.extend(self.flows.iter().flat_map(|flow| [flow.sent as u8, flow.came as u8]));
     }
 
+    /// Forgets what is closed, and what has been of unknown fate for very long.
     fn close(&mut self) {
-        while self.open.front().is_some_and(Entry::is_closed) {
+        let crowded = self.open.len() > CROWD;
+        let old = |entry: &Entry| crowded && entry.answer == Some(Answer::Unknown);
+        while self.open.front().is_some_and(|entry| entry.is_closed() || old(entry)) {
             self.open.pop_front();
             self.first = self.first.wrapping_add(1);
         }

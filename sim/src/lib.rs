@@ -1,5 +1,6 @@
 //! sim
 pub mod draw;
+pub mod explore;
 pub mod fabric;
 pub mod fault;
 pub mod ledger;

@@ -253,6 +253,11 @@ impl<T: Simulated> Watch<T> {
         self.ledgers[proc as usize] = Ledger::default();
     }
 
+    /// Whether a fault has struck on the path that is followed.
+    pub(crate) fn expect_odd(&mut self, faulty: bool) {
+        self.faulty = faulty;
+    }
+
     /// A rule is broken that only a fault may break.
     pub(crate) fn odd(&mut self, now: Time, proc: u32, rule: &'static str) {
         if !self.faulty {

@@ -468,12 +468,12 @@ impl Link {
             }
             Event::Posted(PostState::Timeout) => {
                 self.post = Post::None;
-                self.break_up(Some(mbox), Reason::PeerDied, false, fx)
+                self.fail(mbox, peer, Reason::PeerDied, false, fx)
             }
             Event::Posted(PostState::Terminated | PostState::Error) => {
                 if self.tired(config) {
                     self.post = Post::None;
-                    return self.break_up(Some(mbox), Reason::Unreachable, false, fx);
+                    return self.fail(mbox, peer, Reason::Unreachable, false, fx);
                 }
                 self.post =
                     Post::Backoff { retry: now + self.backoff(config.post_retry, config) };
@@ -482,7 +482,7 @@ impl Link {
             Event::PostRefused(why) => {
                 if why != PostError::Session && self.tired(config) {
                     self.post = Post::None;
-                    return self.break_up(Some(mbox), Reason::Unreachable, false, fx);
+                    return self.fail(mbox, peer, Reason::Unreachable, false, fx);
                 }
                 self.refused(why, now, config);
                 Verdict::Taken
@@ -497,12 +497,9 @@ impl Link {
                     self.state = waiting(Some(peer), false);
                     Verdict::Taken
                 }
-                // It had accepted our attempt: what it wrote meanwhile is read before we part.
+                // It had accepted our attempt.
                 Hearing::Bye { silent: true, from } => {
-                    if let Some(peer) = from {
-                        self.raise(mbox, peer, fx);
-                    }
-                    self.break_up(Some(mbox), Reason::PeerRestarted, true, fx)
+                    self.fail(mbox, from, Reason::PeerRestarted, true, fx)
                 }
                 Hearing::Bye { silent: false, .. } => {
                     self.say_again(fx);
@@ -529,7 +526,7 @@ impl Link {
                     return Verdict::Stale;
                 }
                 if self.tired(config) {
-                    return self.break_up(Some(mbox), Reason::Unreachable, false, fx);
+                    return self.fail(mbox, peer, Reason::Unreachable, false, fx);
                 }
                 self.say_now(fx);
                 let until = now + self.backoff(config.answer_timeout, config);
@@ -728,9 +725,13 @@ impl Link {
                 self.post = Post::None;
                 match how {
                     PostState::Completed if bye => self.state = go(step.told(), next),
-                    // Twice without an answer from the node: it is dead.
-                    PostState::Timeout if bye => {
+                    // Twice in a row, the node is called dead: so it is.
+                    PostState::Timeout if bye && why == Reason::PeerDied => {
                         self.state = go(step.told().hush(true), next);
+                    }
+                    PostState::Timeout if bye => {
+                        let why = Reason::PeerDied;
+                        self.state = State::Breaking { mbox, why, step, next, until };
                     }
                     PostState::Terminated | PostState::Error if bye => {
                         self.tire(config, fx);
@@ -765,6 +766,12 @@ impl Link {
                     && !(out && call.generation == before);
                 if asks && out {
                     self.post = Post::Out { bye: true, again: true };
+                }
+                if let (Hearing::Bye { silent: true, from: Some(peer) }, Some(mbox)) = (&heard, mbox)
+                    && !self.window.is_open()
+                {
+                    // It was up at the other side.
+                    self.attach(mbox, *peer, fx);
                 }
                 let next = match heard {
                     Hearing::Fresh(peer) if call.sees == Generation::NONE => Some(peer),
@@ -993,9 +1000,30 @@ impl Link {
 
     fn raise(&mut self, mbox: MboxId, peer: Peer, fx: &mut impl Sink<Effect>) {
         self.tries = 0;
-        self.window = Window::open(peer.credits);
         self.state = State::Ready { mbox };
+        self.attach(mbox, peer, fx);
+    }
+
+    /// Makes our mailbox readable, and the peer's writable.
+    fn attach(&mut self, mbox: MboxId, peer: Peer, fx: &mut impl Sink<Effect>) {
+        self.window = Window::open(peer.credits);
         fx.push(Effect::Raise { mbox, peer });
+    }
+
+    /// An attempt fails. The peer may have come further: what it has sent meanwhile is in our
+    /// mailbox, and has to be read before we part.
+    fn fail(
+        &mut self,
+        mbox: MboxId,
+        peer: Option<Peer>,
+        why: Reason,
+        silent: bool,
+        fx: &mut impl Sink<Effect>,
+    ) -> Verdict {
+        if let Some(peer) = peer {
+            self.attach(mbox, peer, fx);
+        }
+        self.break_up(Some(mbox), why, silent, fx)
     }
 
     /// The connection is of no use any more; the application hears of it now.

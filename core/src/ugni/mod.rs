@@ -143,6 +143,10 @@ struct Slot {
     bound: bool,
     /// Where its last call came from: a peer that comes back may be elsewhere.
     caller: Option<Address>,
+    /// The mailboxes, ours and theirs, once there are two.
+    pair: Option<(MboxId, Peer)>,
+    /// Whether the device has set them up. If it would not, reading ours takes another try.
+    paired: bool,
 }
 
 /// Whether a mailbox is being read. A second event meanwhile leaves a mark, so that whoever
@@ -375,6 +379,9 @@ impl Module {
                 Verdict::Taken
             }
             Completion::SetupRefused { ep } => {
+                if let Some(slot) = self.slot_mut(ep) {
+                    slot.paired = false;
+                }
                 self.link_event(now, ep, connect::Event::SetupRefused, fx)
             }
             Completion::Refused { ep, seq, epoch } => self.refused(now, ep, seq, epoch),
@@ -740,7 +747,14 @@ impl Module {
                     }
                 }
             }
-            connect::Effect::Drain => self.read_mailbox(ep, fx),
+            connect::Effect::Drain => {
+                if let Some(Slot { paired: false, pair: Some((mbox, peer)), .. }) = self.slot_mut(ep)
+                {
+                    let (mbox, peer) = (*mbox, *peer);
+                    self.pair(ep, mbox, peer, fx);
+                }
+                self.read_mailbox(ep, fx);
+            }
             connect::Effect::Unbind => fx.push(Effect::Op(Op::Unbind { ep })),
             connect::Effect::End { mbox, why, next } => self.end(now, ep, mbox, why, next, fx),
         }
@@ -749,8 +763,7 @@ impl Module {
     fn raise(&mut self, ep: EpId, local: MboxId, theirs: Peer, fx: &mut impl Sink<Effect<Op>>) {
         let Some(link) = self.link(ep) else { return };
         let (peer, generation) = (self.name(ep), link.generation);
-        let (remote, index) = (theirs.mbox, theirs.index);
-        fx.push(Effect::Op(Op::Init { ep, local, remote, index }));
+        self.pair(ep, local, theirs, fx);
         tell(fx, Notice::Connected { peer, generation });
         let endpoint = &mut self.endpoints[ep.index()];
         endpoint.wanted = false;
@@ -758,6 +771,15 @@ impl Module {
         // What came before the connection was up raised events that nobody could place.
         self.read_mailbox(ep, fx);
         self.list(ep);
+    }
+
+    fn pair(&mut self, ep: EpId, local: MboxId, theirs: Peer, fx: &mut impl Sink<Effect<Op>>) {
+        if let Some(slot) = self.slot_mut(ep) {
+            slot.pair = Some((local, theirs));
+            slot.paired = true;
+        }
+        let (remote, index) = (theirs.mbox, theirs.index);
+        fx.push(Effect::Op(Op::Init { ep, local, remote, index }));
     }
 
     /// The connection is of no use any more: what waits for it fails.
@@ -823,6 +845,11 @@ impl Module {
             self.mailboxes.give_back(mbox, now, &self.config);
         }
         let Slot { link, address, caller, .. } = self.links[at as usize];
+        // A goodbye that was refused and never said is not for the next connection.
+        let waiting = &mut self.endpoints[ep.index()].waiting;
+        if self.frags.front(waiting).is_some_and(|frag| frag.kind == Kind::Goodbye) {
+            self.frags.pop_front(waiting);
+        }
         // An attempt that could not even begin fails what asked for it.
         match why {
             Reason::NoAddress | Reason::BadAddress | Reason::SetupRefused => {
@@ -883,7 +910,8 @@ impl Module {
         let endpoint = &mut self.endpoints[ep.index()];
         let link = Link::new(endpoint.generation, endpoint.heard, tie, now, &self.config);
         endpoint.generation = link.generation;
-        let slot = Slot { link, address, bound: false, caller: None };
+        let slot =
+            Slot { link, address, bound: false, caller: None, pair: None, paired: false };
         let at = match self.free_links.pop() {
             Some(at) => {
                 self.links[at as usize] = slot;
@@ -923,16 +951,28 @@ impl Module {
         }
     }
 
+    /// Whether the first that waits on `ep` may go as far as the connection is concerned: all
+    /// while it is ready; after that only a goodbye that was refused once.
+    fn may_launch(&self, ep: EpId) -> bool {
+        let Some(link) = self.link(ep) else { return false };
+        let first = self.frags.front(&self.endpoints[ep.index()].waiting);
+        link.window.wake() == Time::NEVER
+            && match first.map(|frag| frag.kind) {
+                Some(Kind::User { .. }) => link.is_ready(),
+                Some(Kind::Goodbye) => matches!(link.state, connect::State::Parting { .. }),
+                None => false,
+            }
+    }
+
     /// Sees to it that what waits on `ep` will go: now, or when credits come, or when it has
     /// waited for so long that the peer must be asked.
     fn look_at_waiting(&mut self, now: Time, ep: EpId) {
-        let endpoint = &self.endpoints[ep.index()];
-        let Some(LinkId(at)) = endpoint.link else { return };
-        let link = &mut self.links[at as usize].link;
-        if !link.is_ready() || endpoint.waiting.is_empty() || link.window.wake() != Time::NEVER {
+        let Some(LinkId(at)) = self.endpoints[ep.index()].link else { return };
+        if !self.may_launch(ep) {
             return;
         }
-        if link.window.may_send() {
+        let link = &mut self.links[at as usize].link;
+        if link.window.may_send() || !link.is_ready() {
             self.list(ep);
         } else if link.window.flight().is_empty() {
             link.window.wake_at(now + Span(self.config.stall_timeout));
@@ -956,16 +996,14 @@ impl Module {
     // ---- time and slices -----------------------------------------------------------------
 
     fn expired(&mut self, now: Time, fx: &mut impl Sink<Effect<Op>>) {
-        if let Wildcard::Due { at } = self.wildcard {
-            if at <= now {
-                self.post_wildcard(fx);
+        // As many as there are, and no more: a span of zero must not hold everybody up.
+        for _ in 0..self.deadlines.len() {
+            match self.deadlines.first() {
+                Some((at, key)) if at <= now && fx.room() >= EFFECTS_MAX / 2 => {
+                    self.deadline(now, EpId(key), fx);
+                }
+                Some(_) | None => break,
             }
-        }
-        while let Some((at, key)) = self.deadlines.first() {
-            if at > now || fx.room() < EFFECTS_MAX / 2 {
-                break;
-            }
-            self.deadline(now, EpId(key), fx);
         }
         while let Some(&(at, ep)) = self.relooks.front() {
             if at > now || fx.room() == 0 {
@@ -1012,6 +1050,10 @@ impl Module {
 
     /// Goes on with what is left, while there is room for effects.
     fn work(&mut self, now: Time, fx: &mut impl Sink<Effect<Op>>) {
+        match self.wildcard {
+            Wildcard::Due { at } if at <= now && fx.room() > 0 => self.post_wildcard(fx),
+            Wildcard::Due { .. } | Wildcard::Posted => {}
+        }
         while fx.room() > 0 && !self.doomed.is_empty() {
             self.doom(fx);
         }
@@ -1063,19 +1105,17 @@ impl Module {
                 return self.list(ep);
             }
         }
-        while self.links[at as usize].link.is_ready() && fx.room() > 0 && self.slots > 0 {
-            let link = &mut self.links[at as usize].link;
-            if link.window.wake() != Time::NEVER {
-                break;
-            }
+        while self.may_launch(ep) && fx.room() > 0 && self.slots > 0 {
+            let window = &mut self.links[at as usize].link.window;
             let waiting = &mut self.endpoints[ep.index()].waiting;
-            let Some((seq, frag)) = link.window.launch(&mut self.frags, waiting) else { break };
-            let epoch = link.window.epoch();
+            let Some((seq, frag)) = window.launch(&mut self.frags, waiting) else { break };
+            let epoch = window.epoch();
             self.slots -= 1;
-            if let Kind::User { id, tag, .. } = frag.kind {
-                let content = Content::User { tag, data: id };
-                fx.push(Effect::Op(Op::Send { ep, seq, epoch, content, len: frag.len }));
-            }
+            let content = match frag.kind {
+                Kind::User { id, tag, .. } => Content::User { tag, data: id },
+                Kind::Goodbye => Content::Goodbye,
+            };
+            fx.push(Effect::Op(Op::Send { ep, seq, epoch, content, len: frag.len }));
         }
         self.nudge(now, ep, fx);
     }
@@ -1185,11 +1225,6 @@ impl Module {
             );
         };
         link.check()?;
-        let credits = link.window.credits();
-        ensure(
-            u32::from(credits.owed()) >= link.window.flight().len(),
-            "every message in flight has taken a credit",
-        )?;
         let stuck = link.is_ready()
             && !endpoint.waiting.is_empty()
             && !endpoint.listed
@@ -1303,8 +1338,9 @@ impl Machine for Module {
             self.frags.iter(&endpoint.waiting).for_each(|frag| encode(frag, out));
             out.push(0xFF);
             if let Some(LinkId(link)) = endpoint.link {
-                let Slot { link, address, bound, caller } = &self.links[link as usize];
-                encode(&(link, address, bound, caller), out);
+                let Slot { link, address, bound, caller, pair, paired } =
+                    &self.links[link as usize];
+                encode(&(link, address, bound, caller, pair, paired), out);
                 self.frags.iter(link.window.flight()).for_each(|frag| encode(frag, out));
             }
             out.push(0xFF);

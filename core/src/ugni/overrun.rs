@@ -86,25 +86,28 @@ impl Scan {
 mod tests {
     use super::*;
 
-    /// The endpoints looked at until the scan pauses or ends.
-    fn pass(scan: &mut Scan, read: u64, now: Time, config: &Config) -> u32 {
-        core::iter::from_fn(|| scan.next(3, read, now, config)).count() as u32
+    /// The endpoints looked at until the scan pauses or ends; the last look finds `found`.
+    fn pass(scan: &mut Scan, found: u64, now: Time, config: &Config) -> u32 {
+        let before = 100;
+        let mut looked = 0;
+        while scan.next(3, before + found * u64::from(looked == 3), now, config).is_some() {
+            looked += 1;
+        }
+        looked
     }
 
     #[test]
     fn passes_go_on_until_one_finds_nothing() {
         let config = Config { rescan_delay: 10, rescan_passes: 4, ..Config::default() };
         let mut scan = Scan::default();
-        scan.start(5, &config);
-        assert_eq!((pass(&mut scan, 5, Time(0), &config), scan.deadline()), (3, Some(Time(10))));
-        assert_eq!(pass(&mut scan, 5, Time(9), &config), 0, "the pause is not over");
-        assert_eq!(pass(&mut scan, 5, Time(10), &config), 3, "the second look is owed");
+        scan.start(100, &config);
+        assert_eq!((pass(&mut scan, 0, Time(0), &config), scan.deadline()), (3, Some(Time(10))));
+        assert_eq!(pass(&mut scan, 0, Time(9), &config), 0, "the pause is not over");
+        assert_eq!(pass(&mut scan, 0, Time(10), &config), 3, "the second look is owed");
         assert_eq!(scan, Scan::None, "and found nothing");
-        scan.start(5, &config);
-        let mut now = Time(0);
-        for read in [6, 7, 8, 9] {
-            assert_eq!(pass(&mut scan, read, now, &config), 3);
-            now = scan.deadline().unwrap_or(now);
+        scan.start(100, &config);
+        for nth in 0..4 {
+            assert_eq!(pass(&mut scan, 1, Time(10 * nth), &config), 3);
         }
         assert_eq!(scan, Scan::None, "there is a bound");
     }

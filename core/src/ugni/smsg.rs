@@ -42,6 +42,16 @@ pub enum Kind {
     Goodbye,
 }
 
+impl Kind {
+    /// Credits that it leaves to others.
+    const fn reserve(self) -> u16 {
+        match self {
+            Kind::User { .. } => RESERVED,
+            Kind::Goodbye => 0,
+        }
+    }
+}
+
 /// What became of a message in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
@@ -132,7 +142,8 @@ impl Window {
 
     /// Puts the oldest of `waiting` in flight: its sequence number, and the message.
     pub fn launch(&mut self, frags: &mut Slab<Frag>, waiting: &mut List) -> Option<(u32, Frag)> {
-        if waiting.is_empty() || !self.credits.take(RESERVED) {
+        let reserve = frags.front(waiting)?.kind.reserve();
+        if !self.credits.take(reserve) {
             return None;
         }
         let frag = *frags.move_front(waiting, &mut self.flight)?;
@@ -141,11 +152,7 @@ impl Window {
 
     /// Puts a message in flight that nothing waits before.
     pub fn launch_now(&mut self, frags: &mut Slab<Frag>, frag: Frag) -> Option<u32> {
-        let reserve = match frag.kind {
-            Kind::User { .. } => RESERVED,
-            Kind::Goodbye => 0,
-        };
-        if !self.credits.take(reserve) {
+        if !self.credits.take(frag.kind.reserve()) {
             return None;
         }
         frags.push_back(&mut self.flight, frag);

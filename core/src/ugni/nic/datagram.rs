@@ -15,11 +15,17 @@ use crate::ugni::{Completion, PostError, PostState, RecordBytes};
 
 use super::{Exchange, Fault, Fx, Later, Nic, Packet, say};
 
+/// Steps that may wait for one that comes before them. Each end has at most a datagram and its
+/// cancellation out, and one answer to each of the other's, so more are not under way unless
+/// somebody makes them up; and all that wait may become due in one step.
+const AHEAD_MAX: i32 = 7;
+
 /// The datagrams between this NIC and one other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Session {
-    /// Steps sent, and steps before which none is outstanding.
+    /// Steps sent.
     out: u32,
+    /// The peer need not wait for a step before this one.
     floor: u32,
     /// The next step expected.
     expected: u32,
@@ -27,6 +33,8 @@ pub(super) struct Session {
     directed: Option<Directed>,
     /// Completions that concern this peer and that our host has not read.
     unread: u16,
+    /// The peer's node is gone: nothing is repeated for it.
+    gone: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,9 +83,7 @@ impl Nic {
             return Verdict::Broken(Guilt::Owner("a post on an endpoint that is not bound"));
         };
         let session = *self.sessions.entry(to).or_default();
-        if session.directed.is_some()
-            || session.unread > 0
-            || self.strike(Fault::RefusePostSession)
+        if session.directed.is_some() || session.unread > 0 || self.strike(Fault::RefusePostSession)
         {
             say(fx, refuse(PostError::Session));
             return Verdict::Taken;
@@ -97,8 +103,8 @@ impl Nic {
             self.end(now, Some(ep), fate.unwrap_or(PostState::Completed), to, Some(met.record));
             self.step_out(to, met.serial, Exchange::Matched(record), fx);
         } else {
-            let serial = self.serial;
-            self.serial = serial.wrapping_add(1);
+            // Its place in the order of steps is as good a name as any.
+            let serial = session.out;
             let directed = Directed { ep, serial, cancelled: false, fate };
             self.sessions.entry(to).or_default().directed = Some(directed);
             self.step_out(to, serial, Exchange::Directed(record), fx);
@@ -152,7 +158,8 @@ impl Nic {
         let Some(to) = self.endpoint(ep).to else { return Verdict::Stale };
         let Some(session) = self.sessions.get_mut(&to) else { return Verdict::Stale };
         match &mut session.directed {
-            Some(directed) if directed.ep == ep && !directed.cancelled => {
+            // Asked again, it asks the peer again: the answer may have been given up.
+            Some(directed) if directed.ep == ep => {
                 directed.cancelled = true;
                 let serial = directed.serial;
                 self.step_out(to, serial, Exchange::Cancel, fx);
@@ -172,29 +179,39 @@ impl Nic {
     ) -> Verdict {
         let Packet::Datagram { seq, floor, .. } = packet else { return Verdict::Stale };
         let session = self.sessions.entry(from).or_default();
+        session.gone = false;
         if floor.wrapping_sub(session.expected) as i32 > 0 {
             session.expected = floor;
         }
-        match seq.wrapping_sub(session.expected) as i32 {
-            0 => {}
-            ahead if ahead > 0 => {
-                self.held.push((from, packet));
-                return Verdict::Taken;
+        let ahead = seq.wrapping_sub(session.expected) as i32;
+        if ahead > AHEAD_MAX {
+            return Verdict::Broken(Guilt::Peer("a datagram step far before its turn"));
+        }
+        let late = ahead < 0;
+        let held = self.held.iter().any(|other| turn(other) == Some((from, seq)));
+        if !late && !held {
+            self.held.push((from, packet));
+        }
+        self.catch_up(now, from, fx);
+        if late { Verdict::Stale } else { Verdict::Taken }
+    }
+
+    /// Takes the steps of `from` whose turn has come.
+    fn catch_up(&mut self, now: Time, from: Address, fx: &mut impl Sink<Fx>) {
+        loop {
+            let expected = self.sessions.entry(from).or_default().expected;
+            let due = |other: &(Address, Packet)| turn(other) == Some((from, expected));
+            let Some(at) = self.held.iter().position(due) else { break };
+            if let Packet::Datagram { serial, body, .. } = self.held.remove(at).1 {
+                self.sessions.entry(from).or_default().expected = expected.wrapping_add(1);
+                self.step_in(now, from, serial, body, fx);
             }
-            _ => return Verdict::Stale,
         }
-        let mut next = Some(packet);
-        while let Some(Packet::Datagram { serial, body, .. }) = next {
-            let session = self.sessions.entry(from).or_default();
-            session.expected = session.expected.wrapping_add(1);
-            let expected = session.expected;
-            self.step_in(now, from, serial, body, fx);
-            let due = |(sender, held): &(Address, Packet)| {
-                *sender == from && matches!(held, Packet::Datagram { seq, .. } if *seq == expected)
-            };
-            next = self.held.iter().position(due).map(|at| self.held.remove(at).1);
-        }
-        Verdict::Taken
+        let expected = self.sessions.entry(from).or_default().expected;
+        let overtaken = |(sender, seq): (Address, u32)| {
+            sender == from && (seq.wrapping_sub(expected) as i32) < 0
+        };
+        self.held.retain(|other| !turn(other).is_some_and(overtaken));
     }
 
     fn step_in(
@@ -208,12 +225,15 @@ impl Nic {
         let session = self.sessions.entry(from).or_default();
         match body {
             Exchange::Directed(record) => match session.directed {
-                Some(Directed { ep, cancelled: false, fate, .. }) => {
+                // They crossed. The peer takes ours for the match of its own just as surely,
+                // also when a cancellation is on its way behind it.
+                Some(Directed { ep, cancelled, fate, .. }) => {
                     session.directed = None;
-                    let state = fate.unwrap_or(PostState::Completed);
-                    self.end(now, Some(ep), state, from, Some(record));
+                    self.end(now, Some(ep), met(cancelled, fate), from, Some(record));
                 }
-                Some(Directed { cancelled: true, .. }) | None => {
+                None => {
+                    // A peer has one out at a time: what waits from it was given up.
+                    self.pending.retain(|pending| pending.from != from);
                     if self.deaf || self.wildcard.is_none() {
                         self.pending.push_back(Pending { from, serial, record });
                     } else {
@@ -224,9 +244,7 @@ impl Nic {
             Exchange::Matched(record) => match session.directed {
                 Some(Directed { ep, serial: ours, cancelled, fate }) if ours == serial => {
                     session.directed = None;
-                    let state = fate.unwrap_or(PostState::Completed);
-                    let state = if cancelled { PostState::Terminated } else { state };
-                    self.end(now, Some(ep), state, from, Some(record));
+                    self.end(now, Some(ep), met(cancelled, fate), from, Some(record));
                 }
                 Some(_) | None => {}
             },
@@ -245,7 +263,8 @@ impl Nic {
         }
     }
 
-    /// A step did not get through.
+    /// A step did not get through. It is repeated; a datagram that was repeated too often ends
+    /// in error, and its cancellation takes its place, so that nothing waits for the gap.
     pub(super) fn step_lost(
         &mut self,
         now: Time,
@@ -253,26 +272,32 @@ impl Nic {
         packet: Packet,
         fx: &mut impl Sink<Fx>,
     ) -> Verdict {
-        let Packet::Datagram { seq, floor, tries, serial, body } = packet else {
+        let Packet::Datagram { seq, tries, serial, body, .. } = packet else {
             return Verdict::Stale;
         };
-        let about = match body {
-            Exchange::Directed(_) | Exchange::Cancel => true,
-            Exchange::Matched(_) | Exchange::Cancelled => false,
-        };
         let session = self.sessions.entry(to).or_default();
-        let ours = session.directed.filter(|directed| about && directed.serial == serial);
-        let wanted = ours.is_some() || !about;
-        if wanted && u64::from(tries) < self.config.datagram_retries {
-            let packet = Packet::Datagram { seq, floor, tries: tries + 1, serial, body };
-            fx.push(NicEffect::Packet { to, packet });
+        if session.gone {
+            return Verdict::Stale;
+        }
+        if tries == u8::MAX {
+            session.floor = session.floor.max(seq.wrapping_add(1));
             return Verdict::Taken;
         }
-        session.floor = session.floor.max(seq.wrapping_add(1));
-        if let Some(Directed { ep, fate, .. }) = ours {
+        let floor = session.floor;
+        let mut next = body;
+        // Answers, and datagrams that met one of the peer's, are repeated as long as can be:
+        // the peer's end hangs on them.
+        if let Exchange::Directed(_) | Exchange::Cancel = next
+            && let Some(Directed { ep, serial: ours, fate, .. }) = session.directed
+            && ours == serial
+            && u64::from(tries) >= self.config.datagram_retries
+        {
             session.directed = None;
             self.end(now, Some(ep), fate.unwrap_or(PostState::Error), to, None);
+            next = Exchange::Cancel;
         }
+        let packet = Packet::Datagram { seq, floor, tries: tries + 1, serial, body: next };
+        fx.push(NicEffect::Packet { to, packet });
         Verdict::Taken
     }
 
@@ -281,6 +306,7 @@ impl Nic {
         self.pending.retain(|pending| pending.from != peer);
         self.held.retain(|(from, _)| *from != peer);
         let Some(session) = self.sessions.get_mut(&peer) else { return Verdict::Stale };
+        session.gone = true;
         let Some(directed) = session.directed.take() else { return Verdict::Stale };
         self.end(now, Some(directed.ep), PostState::Timeout, peer, None);
         Verdict::Taken
@@ -318,17 +344,36 @@ impl Nic {
         }
     }
 
-    fn step_out(
-        &mut self,
-        to: Address,
-        serial: u32,
-        body: Exchange,
-        fx: &mut impl Sink<Fx>,
-    ) {
+    /// Starts to count the steps to and from `peer` anew, if no datagram of either is out.
+    pub(super) fn rest_session(&mut self, peer: Address, forget: bool) -> bool {
+        let waits = self.pending.iter().any(|pending| pending.from == peer)
+            || self.held.iter().any(|(from, _)| *from == peer);
+        let Some(session) = self.sessions.get_mut(&peer) else { return true };
+        let rests = session.directed.is_none() && !waits;
+        if rests && forget {
+            *session = Session { unread: session.unread, ..Session::default() };
+        }
+        rests
+    }
+
+    fn step_out(&mut self, to: Address, serial: u32, body: Exchange, fx: &mut impl Sink<Fx>) {
         let session = self.sessions.entry(to).or_default();
         let (seq, floor) = (session.out, session.floor);
         session.out = seq.wrapping_add(1);
         let packet = Packet::Datagram { seq, floor, tries: 0, serial, body };
         fx.push(NicEffect::Packet { to, packet });
     }
+}
+
+/// Whose step it is, and when its turn is.
+fn turn((from, packet): &(Address, Packet)) -> Option<(Address, u32)> {
+    match packet {
+        Packet::Datagram { seq, .. } => Some((*from, *seq)),
+        Packet::Smsg { .. } | Packet::Credit { .. } => None,
+    }
+}
+
+/// How a directed datagram ends that met one of the peer's.
+fn met(cancelled: bool, fate: Option<PostState>) -> PostState {
+    if cancelled { PostState::Terminated } else { fate.unwrap_or(PostState::Completed) }
 }

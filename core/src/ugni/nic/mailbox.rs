@@ -117,8 +117,9 @@ impl Nic {
     ) -> Verdict {
         let Endpoint { to, smsg, refused, .. } = *self.endpoint(ep);
         let (Some(to), Some(smsg)) = (to, smsg) else {
+            // The set-up may have been refused a moment ago; its answer is on its way.
             say(fx, Completion::Refused { ep, seq, epoch });
-            return Verdict::Broken(Guilt::Owner("a send on an endpoint that is not set up"));
+            return Verdict::Taken;
         };
         if refused == Some(epoch) || self.strike(Fault::RefuseSend) {
             self.endpoint(ep).refused = Some(epoch);
@@ -151,16 +152,9 @@ impl Nic {
         unread: Unread,
         index: u32,
     ) -> Verdict {
-        let Some(mailbox) = self.mailboxes.get(mbox.0 as usize).filter(|mailbox| mailbox.armed)
-        else {
-            return Verdict::Broken(Guilt::Peer("a message for memory that is not a mailbox"));
-        };
-        let ahead = unread.seq.wrapping_sub(mailbox.next) as i32;
-        if ahead < 0 {
-            return Verdict::Stale;
-        }
-        if ahead as u64 >= self.library.smsg_credits {
-            return Verdict::Broken(Guilt::Peer("a message beyond the end of the mailbox"));
+        let admitted = self.admit(mbox, unread.seq);
+        if admitted != Verdict::Taken {
+            return admitted;
         }
         if self.strike(Fault::EarlyEvent) {
             self.announce(index);
@@ -173,6 +167,22 @@ impl Nic {
         }
         self.store(mbox, unread);
         self.announce(index);
+        Verdict::Taken
+    }
+
+    /// Whether slot `seq` of a mailbox can be written to now.
+    pub(super) fn admit(&self, mbox: MboxId, seq: u32) -> Verdict {
+        let Some(mailbox) = self.mailboxes.get(mbox.0 as usize).filter(|mailbox| mailbox.armed)
+        else {
+            return Verdict::Broken(Guilt::Peer("a message for memory that is not a mailbox"));
+        };
+        let ahead = seq.wrapping_sub(mailbox.next) as i32;
+        if ahead < 0 {
+            return Verdict::Stale;
+        }
+        if ahead as u64 >= self.library.smsg_credits {
+            return Verdict::Broken(Guilt::Peer("a message beyond the end of the mailbox"));
+        }
         Verdict::Taken
     }
 
@@ -207,12 +217,7 @@ impl Nic {
         Verdict::Taken
     }
 
-    pub(super) fn release(
-        &mut self,
-        now: Time,
-        ep: EpId,
-        fx: &mut impl Sink<Fx>,
-    ) -> Verdict {
+    pub(super) fn release(&mut self, now: Time, ep: EpId, fx: &mut impl Sink<Fx>) -> Verdict {
         let Some(smsg) = self.endpoint(ep).smsg else { return Verdict::Stale };
         let mailbox = &mut self.mailboxes[smsg.local.0 as usize];
         if self.unread.front(&mailbox.list).is_none_or(|front| front.seq != mailbox.next) {
@@ -221,9 +226,9 @@ impl Nic {
         self.unread.pop_front(&mut mailbox.list);
         mailbox.next = mailbox.next.wrapping_add(1);
         let batch = self.config.credit_batch.min(self.library.smsg_credits / 2).max(1);
-        let endpoint = self.endpoint(ep);
-        endpoint.owed += 1;
-        if u64::from(endpoint.owed) < batch {
+        self.endpoint(ep).owed += 1;
+        let held = self.later.iter().any(|(_, later)| *later == Later::Return(ep));
+        if u64::from(self.endpoint(ep).owed) < batch || held {
             return Verdict::Taken;
         }
         if self.strike(Fault::HoldCredits) {
@@ -238,7 +243,9 @@ impl Nic {
     /// wait until the host polls it.
     pub(super) fn return_credits(&mut self, ep: EpId, fx: &mut impl Sink<Fx>) {
         if self.local.len() as u64 >= self.library.local_cq {
-            self.returns.push_back(ep);
+            if !self.returns.contains(&ep) {
+                self.returns.push_back(ep);
+            }
             return;
         }
         let endpoint = self.endpoint(ep);

@@ -105,7 +105,7 @@ pub enum Packet {
     Datagram {
         /// Its place in the order.
         seq: u32,
-        /// All places before this one are filled or given up.
+        /// No place before this one is waited for any more.
         floor: u32,
         /// How often it was sent before.
         tries: u8,
@@ -197,7 +197,6 @@ pub struct Nic {
     unread: Slab<Unread>,
     slabs: u32,
     sessions: BTreeMap<Address, Session>,
-    serial: u32,
     pending: VecDeque<Pending>,
     wildcard: Option<Box<RecordBytes>>,
     deaf: bool,
@@ -209,6 +208,7 @@ pub struct Nic {
     remote: VecDeque<u32>,
     remote_overrun: bool,
     credits: VecDeque<EpId>,
+    /// By time.
     later: Vec<(Time, Later)>,
     armed: [u8; Fault::ALL.len()],
 }
@@ -228,7 +228,6 @@ impl Nic {
             unread: Slab::new(),
             slabs: 0,
             sessions: BTreeMap::new(),
-            serial: 0,
             pending: VecDeque::new(),
             wildcard: None,
             deaf: false,
@@ -302,6 +301,10 @@ impl Nic {
                     say(fx, Completion::UnbindBusy { ep });
                 } else {
                     *self.endpoint(ep) = Endpoint::default();
+                    // What was on its way to the host or the peer was about this connection.
+                    self.credits.retain(|&other| other != ep);
+                    self.returns.retain(|&other| other != ep);
+                    self.later.retain(|(_, later)| *later != Later::Return(ep));
                     say(fx, Completion::Unbound { ep });
                 }
                 Verdict::Taken
@@ -381,18 +384,24 @@ impl Nic {
     }
 
     fn put_off(&mut self, until: Time, what: Later) {
-        self.later.push((until, what));
+        let at = self.later.partition_point(|&(other, _)| other <= until);
+        self.later.insert(at, (until, what));
     }
 
     fn expired(&mut self, now: Time, fx: &mut impl Sink<Fx>) -> Verdict {
         while fx.room() > 2 {
-            let Some(at) = self.later.iter().position(|&(until, _)| until <= now) else { break };
-            match self.later.remove(at).1 {
+            if self.later.first().is_none_or(|&(until, _)| until > now) {
+                break;
+            }
+            match self.later.remove(0).1 {
                 Later::Done(done) => self.done.push_back(done),
                 Later::Message { mbox, unread, index } => {
-                    self.store(mbox, unread);
-                    if self.config.announce_again == 1 {
-                        self.announce(index);
+                    // A second copy may have been read, or the mailbox lent anew, meanwhile.
+                    if self.admit(mbox, unread.seq) == Verdict::Taken {
+                        self.store(mbox, unread);
+                        if self.config.announce_again == 1 {
+                            self.announce(index);
+                        }
                     }
                 }
                 Later::Return(ep) => self.return_credits(ep, fx),
@@ -422,12 +431,7 @@ impl Machine for Nic {
     type Effect = NicEffect<Completion, Packet>;
     const EFFECTS_MAX: usize = 8;
 
-    fn step(
-        &mut self,
-        now: Time,
-        event: Self::Event,
-        fx: &mut impl Sink<Self::Effect>,
-    ) -> Verdict {
+    fn step(&mut self, now: Time, event: Self::Event, fx: &mut impl Sink<Self::Effect>) -> Verdict {
         match event {
             NicEvent::Op(op) => self.op(now, op, fx),
             NicEvent::Packet { from, packet } => match packet {
@@ -450,6 +454,7 @@ impl Machine for Nic {
             NicEvent::Poll { queue } => self.poll(queue, fx),
             NicEvent::Fault(Fault::DeafWildcard) => {
                 self.deaf = true;
+                self.later.retain(|(_, later)| *later != Later::Hear);
                 self.put_off(now + Span(self.config.hold_for), Later::Hear);
                 Verdict::Taken
             }
@@ -463,7 +468,7 @@ impl Machine for Nic {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.later.iter().map(|&(until, _)| until).min()
+        self.later.first().map(|&(until, _)| until)
     }
 
     fn check(&self) -> Result<(), Violation> {
@@ -477,7 +482,15 @@ impl Machine for Nic {
     }
 
     fn encode(&self, out: &mut impl Sink<u8>) {
-        encode(&(self.me, &self.endpoints, self.slabs, &self.sessions, self.serial), out);
+        // An entry that says nothing is as good as none: that it exists is history.
+        let endpoints = self.endpoints.iter().enumerate();
+        let endpoints = endpoints.filter(|(_, endpoint)| **endpoint != Endpoint::default());
+        let sessions = self.sessions.iter();
+        let sessions = sessions.filter(|(_, session)| **session != Session::default());
+        encode(&(self.me, self.slabs), out);
+        encode(&(endpoints.clone().count(), sessions.clone().count()), out);
+        endpoints.for_each(|entry| encode(&entry, out));
+        sessions.for_each(|entry| encode(&entry, out));
         for mailbox in &self.mailboxes {
             encode(mailbox, out);
             self.unread.iter(&mailbox.list).for_each(|unread| encode(unread, out));
@@ -523,6 +536,14 @@ impl Emulated for Nic {
         bytes.div_ceil(TRANSACTION).saturating_mul(ON_THE_WIRE)
     }
 
+    fn ordered(packet: &Packet) -> bool {
+        matches!(packet, Packet::Datagram { .. })
+    }
+
+    fn rest(&mut self, peer: Address, forget: bool) -> bool {
+        self.rest_session(peer, forget)
+    }
+
     fn receipt(packet: &Packet) -> Option<Receipt> {
         match packet {
             Packet::Smsg { ep, seq, .. } => Some(Receipt { ep: *ep, seq: *seq }),
@@ -533,7 +554,10 @@ impl Emulated for Nic {
     fn corrupted(packet: &Packet, bit: u64) -> Option<Packet> {
         let mut packet = packet.clone();
         match &mut packet {
-            Packet::Datagram { body: Exchange::Directed(record) | Exchange::Matched(record), .. } => {
+            Packet::Datagram {
+                body: Exchange::Directed(record) | Exchange::Matched(record),
+                ..
+            } => {
                 let bit = (bit % (record.len() as u64 * 8)) as usize;
                 record[bit / 8] ^= 1 << (bit % 8);
                 Some(packet)
