@@ -14,6 +14,24 @@ pub struct Setup {
     pub nic: ugni::nic::Config,
 }
 
+impl Setup {
+    /// The same without time, for a search: every span is zero, and one step is repeated at most
+    /// `retries` times.
+    #[must_use]
+    pub fn timeless(self, retries: u64) -> Setup {
+        use selvedge_core::config::{Tunables, Unit};
+        fn still<C: Tunables>(mut config: C) -> C {
+            for row in C::TABLE.iter().filter(|row| row.unit == Unit::Time && row.min == 0) {
+                let set = config.set(row.name, 0);
+                debug_assert!(set.is_ok(), "zero is within the bounds of {}", row.name);
+            }
+            config
+        }
+        let module = ugni::Config { connect_tries: retries, ..still(self.module) };
+        Setup { module, nic: still(self.nic) }
+    }
+}
+
 impl Simulated for Module {
     type Nic = Nic;
     type Setup = Setup;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use selvedge_core::encode::encode;
 use selvedge_core::modex::Card;
 use selvedge_core::{
-    Address, App, Machine, Named, Nic, NicEvent, ProcName, Reason, Time, Transport as _, Verdict,
+    Address, App, Machine, Named, Nic, NicEvent, ProcName, Reason, Time, Verdict,
 };
 
 use crate::fabric::Fabric;

@@ -108,8 +108,8 @@ pub enum TopologyError {
     ZeroNodes,
     /// A wire carries nothing.
     ZeroRate,
-    /// A dimension is divided into groups of no router.
-    ZeroGroup,
+    /// A dimension has no link rates.
+    NoRates,
     /// More nodes than the routers have places for.
     MoreNodesThanSlots {
         /// Nodes asked for.
@@ -129,7 +129,7 @@ impl fmt::Display for TopologyError {
             Self::ZeroDimension => f.write_str("a dimension of the topology is zero"),
             Self::ZeroNodes => f.write_str("the topology has no nodes"),
             Self::ZeroRate => f.write_str("a link of the topology has rate zero"),
-            Self::ZeroGroup => f.write_str("a dimension has groups of zero routers"),
+            Self::NoRates => f.write_str("a dimension has no link rates"),
             Self::MoreNodesThanSlots { nodes, slots } => {
                 write!(f, "{nodes} nodes, but the routers have places for {slots}")
             }
@@ -256,6 +256,24 @@ impl Topology {
     #[must_use]
     pub fn coordinates(&self, router: u32) -> [u32; 3] {
         self.graph[NodeIndex::new(router as usize)].coordinates
+    }
+
+    /// How many routers stand along x, y, z.
+    #[must_use]
+    pub fn dims(&self) -> [u32; 3] {
+        match &self.shape {
+            Shape::Direct => [1; 3],
+            Shape::Torus(torus) => torus.dims,
+        }
+    }
+
+    /// The first of the nodes that sit on a router, whether or not it is present.
+    #[must_use]
+    pub fn first_node(&self, router: u32) -> u32 {
+        match &self.shape {
+            Shape::Direct => 0,
+            Shape::Torus(torus) => router * torus.nodes_per_router,
+        }
     }
 
     /// The link from one router to another, if they are neighbours.

@@ -9,17 +9,10 @@ use selvedge_core::time::Span;
 
 use super::{LinkId, NODES_MAX, ROUTERS_MAX, Rate, Router, Shape, Topology, TopologyError, Wire};
 
-/// The links along one dimension. Routers stand in groups; links inside a group go through one
-/// medium, links from group to group and round the ring through another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dimension {
-    /// Routers that follow one another within a group; 1 if all links are alike.
-    pub group: u32,
-    /// Rate of a link inside a group.
-    pub inside: Rate,
-    /// Rate of a link that leaves a group.
-    pub outside: Rate,
-}
+/// The links along one dimension: the one from position `p` to the next, round the ring from
+/// the last to the first, has the `p`-th rate, beginning again when the rates are used up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dimension(pub Vec<Rate>);
 
 /// What a torus is built from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,9 +57,9 @@ impl TorusSpec {
             nodes_per_router: 2,
             nodes: slots,
             dimensions: [
-                Dimension { group: 1, inside: CABLE, outside: CABLE },
-                Dimension { group: 2, inside: MEZZANINE, outside: HALF_CABLE },
-                Dimension { group: 8, inside: BACKPLANE, outside: CABLE },
+                Dimension(vec![CABLE]),
+                Dimension(vec![MEZZANINE, HALF_CABLE]),
+                Dimension([vec![BACKPLANE; 7], vec![CABLE]].concat()),
             ],
             hop_latency: Span::from_ns(105),
             inject: host,
@@ -77,7 +70,7 @@ impl TorusSpec {
     /// Builds it, or says why that cannot be.
     pub fn build(&self) -> Result<Topology, TopologyError> {
         let routers = self.validate()?;
-        let torus = Torus::new(self.dims);
+        let torus = Torus::new(self.dims, self.nodes_per_router);
         let mut graph =
             DiGraph::with_capacity(routers as usize, routers as usize * torus.degree as usize);
         for router in 0..routers {
@@ -90,7 +83,7 @@ impl TorusSpec {
                 let mut to = from;
                 to[axis] = (from[axis] + step) % self.dims[axis];
                 let wire = Wire {
-                    rate: self.dimensions[axis].rate(from[axis], to[axis]),
+                    rate: self.dimensions[axis].rate(from[axis], to[axis], self.dims[axis]),
                     latency: self.hop_latency,
                 };
                 graph.add_edge(NodeIndex::from(router), NodeIndex::from(torus.number(to)), wire);
@@ -121,10 +114,10 @@ impl TorusSpec {
         if u64::from(self.nodes) > slots {
             return Err(TopologyError::MoreNodesThanSlots { nodes: self.nodes, slots });
         }
-        if self.dimensions.iter().any(|dimension| dimension.group == 0) {
-            return Err(TopologyError::ZeroGroup);
+        if self.dimensions.iter().any(|dimension| dimension.0.is_empty()) {
+            return Err(TopologyError::NoRates);
         }
-        let between = self.dimensions.iter().flat_map(|along| [along.inside, along.outside]);
+        let between = self.dimensions.iter().flat_map(|along| along.0.iter().copied());
         if between.chain([self.inject.rate, self.eject.rate]).any(|rate| rate == Rate(0)) {
             return Err(TopologyError::ZeroRate);
         }
@@ -140,16 +133,19 @@ impl Default for TorusSpec {
 }
 
 impl Dimension {
-    fn rate(&self, from: u32, to: u32) -> Rate {
-        let neighbours = from.abs_diff(to) == 1;
-        if neighbours && from / self.group == to / self.group { self.inside } else { self.outside }
+    /// The rate of the link between two neighbours in a dimension of `length`.
+    fn rate(&self, from: u32, to: u32, length: u32) -> Rate {
+        // The link belongs to the one of the two that comes before the other.
+        let first = if (from + 1) % length == to { from } else { to };
+        self.0[first as usize % self.0.len()]
     }
 }
 
 /// The arithmetic of a torus.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Torus {
-    dims: [u32; 3],
+    pub(super) dims: [u32; 3],
+    pub(super) nodes_per_router: u32,
     /// Links from each router to others.
     degree: u32,
     /// Per dimension, the place of its positive link among a router's links; the negative one,
@@ -158,8 +154,8 @@ pub(super) struct Torus {
 }
 
 impl Torus {
-    fn new(dims: [u32; 3]) -> Self {
-        let mut torus = Torus { dims, degree: 0, place: [0; 3] };
+    fn new(dims: [u32; 3], nodes_per_router: u32) -> Self {
+        let mut torus = Torus { dims, nodes_per_router, degree: 0, place: [0; 3] };
         for (place, dim) in torus.place.iter_mut().zip(dims) {
             *place = torus.degree;
             torus.degree += (dim - 1).min(2);
@@ -375,7 +371,7 @@ mod tests {
         assert_eq!(refused(|s| s.nodes_per_router = 0), TopologyError::ZeroDimension);
         assert_eq!(refused(|s| s.nodes = 0), TopologyError::ZeroNodes);
         assert_eq!(refused(|s| s.eject.rate = Rate(0)), TopologyError::ZeroRate);
-        assert_eq!(refused(|s| s.dimensions[2].group = 0), TopologyError::ZeroGroup);
+        assert_eq!(refused(|s| s.dimensions[2].0.clear()), TopologyError::NoRates);
         let error = TopologyError::MoreNodesThanSlots { nodes: 49, slots: 48 };
         assert_eq!(refused(|s| s.nodes = 49), error);
         assert_eq!(refused(|s| s.dims = [u32::MAX; 3]), TopologyError::TooManyRouters);

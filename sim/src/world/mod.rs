@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use selvedge_core::modex::Card;
-use selvedge_core::{App, Machine, Nic, NicEvent, ProcName, Span, Time, Transport as _, Verdict};
+use selvedge_core::{App, Machine, Nic, NicEvent, ProcName, Span, Time, Verdict};
 
 use crate::fabric::Fabric;
 use crate::proc::{Proc, Scratch};

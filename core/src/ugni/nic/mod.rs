@@ -40,14 +40,16 @@ crate::tunables! {
 }
 
 macro_rules! faults {
-    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident = $word:literal,)*) => {
         /// A way to misbehave. Most wait for the next op or packet that they bear on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Fault { $($(#[$doc])* $name,)* }
+        pub enum Fault { $($(#[doc = $doc])* $name,)* }
 
         impl Fault {
             /// Every fault.
             pub const ALL: &'static [Fault] = &[$(Fault::$name,)*];
+            /// What each does, in the same order.
+            pub const MEANINGS: &'static [&'static str] = &[$(concat!($($doc),*).trim_ascii(),)*];
         }
 
         impl Named for Fault {

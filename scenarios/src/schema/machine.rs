@@ -1,0 +1,234 @@
+//! Machines: a fabric, what hangs on it and how fast it is.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::quantity::{Duration, Rate};
+
+/// A machine file: a real system, described by facts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The version of this format: 1.
+    #[schemars(range(min = 1, max = 1))]
+    pub schema_version: u32,
+    /// What scenarios call it.
+    #[schemars(regex(pattern = "^[a-z0-9]+(-[a-z0-9]+)*$"))]
+    pub name: String,
+    /// What it is, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Where the facts come from.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// What joins its nodes.
+    pub fabric: Fabric,
+    /// How many node slots hold a compute node: the first ones in the fabric's numbering.
+    /// Without it every slot does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// The transports that its nodes can speak. Without it, those that its fabric carries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transports: Option<Vec<TransportName>>,
+}
+
+/// The machine of a scenario: a name, a path or a fabric.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum MachineRef {
+    /// The name of a machine that comes with the program, such as `titan`, or the path of a
+    /// machine file, seen from the scenario file, such as `./mine.json`.
+    Named(String),
+    /// A machine that is just a fabric with every slot filled.
+    Inline(Fabric),
+}
+
+/// What joins the nodes of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fabric {
+    /// A three-dimensional torus of Gemini routers, routed in dimension order.
+    Gemini(Gemini),
+    /// One switch that joins every node to every other without contention inside.
+    Crossbar(Crossbar),
+}
+
+/// A torus of Gemini routers. Routers are numbered with z running fastest, then y, then x; the
+/// nodes of router `r` are `r * nodes_per_router` and up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Gemini {
+    /// Routers along x, y and z.
+    pub dims: [u32; 3],
+    /// Nodes that share a router.
+    #[serde(default = "two")]
+    pub nodes_per_router: u32,
+    /// The rate of the links along each dimension, one way.
+    #[serde(default)]
+    pub link_rates: LinkRates,
+    /// What one hop from router to router adds on a quiet network.
+    #[serde(default = "hop_latency")]
+    pub hop_latency: Duration,
+    /// The rate at which a node reaches its router, one way.
+    #[serde(default = "injection_rate")]
+    pub injection_rate: Rate,
+    /// What the NIC adds at each end of a message.
+    #[serde(default = "nic_latency")]
+    pub nic_latency: Duration,
+    /// What the software adds at each end of a message.
+    #[serde(default = "software_latency")]
+    pub software_latency: Duration,
+}
+
+/// Link rates of a torus. Entry `i` of a dimension is the rate of the link between positions
+/// `i` and `i + 1`; a list that is shorter than the dimension starts again from its front.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkRates {
+    /// Along x: cables throughout.
+    pub x: Vec<Rate>,
+    /// Along y: a link inside the blade, then a cable, in turn.
+    pub y: Vec<Rate>,
+    /// Along z: backplane links inside the cage, then a cable to the next cage.
+    pub z: Vec<Rate>,
+}
+
+/// One switch with a port for each node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Crossbar {
+    /// How many nodes it joins.
+    pub nodes: u32,
+    /// The rate of each port, one way.
+    #[serde(default = "port_rate")]
+    pub rate: Rate,
+    /// From any node to any other on a quiet network.
+    #[serde(default = "port_latency")]
+    pub latency: Duration,
+    /// What the NIC adds at each end of a message.
+    #[serde(default)]
+    pub nic_latency: Duration,
+    /// What the software adds at each end of a message.
+    #[serde(default)]
+    pub software_latency: Duration,
+}
+
+/// A transport by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransportName {
+    /// Cray Gemini and Aries.
+    Ugni,
+    /// Intel MIC over PCIe.
+    Scif,
+    /// InfiniBand reliable connections.
+    Verbs,
+    /// InfiniBand datagrams.
+    Ud,
+    /// Sockets.
+    Tcp,
+}
+
+impl TransportName {
+    /// Every transport a machine may name.
+    pub const ALL: [TransportName; 5] = [
+        TransportName::Ugni,
+        TransportName::Scif,
+        TransportName::Verbs,
+        TransportName::Ud,
+        TransportName::Tcp,
+    ];
+
+    /// As files spell it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            TransportName::Ugni => "ugni",
+            TransportName::Scif => "scif",
+            TransportName::Verbs => "verbs",
+            TransportName::Ud => "ud",
+            TransportName::Tcp => "tcp",
+        }
+    }
+}
+
+impl Fabric {
+    /// The transports that this fabric carries.
+    #[must_use]
+    pub fn transports(&self) -> &'static [TransportName] {
+        match self {
+            Fabric::Gemini(_) => &[TransportName::Ugni],
+            Fabric::Crossbar(_) => &TransportName::ALL,
+        }
+    }
+}
+
+const fn two() -> u32 {
+    2
+}
+
+fn hop_latency() -> Duration {
+    Duration(selvedge_core::time::Span::from_ns(105))
+}
+
+/// The floor that the makers state for sustained user data.
+fn injection_rate() -> Rate {
+    Rate(6_000_000_000)
+}
+
+/// Half of what a put to a near node takes (0.7 us) beyond its one hop.
+fn nic_latency() -> Duration {
+    Duration(selvedge_core::time::Span(297_500))
+}
+
+/// Half of what MPI between nearest nodes of Hopper (1.27 us) takes beyond a put.
+fn software_latency() -> Duration {
+    Duration(selvedge_core::time::Span::from_ns(285))
+}
+
+fn port_rate() -> Rate {
+    Rate(10_000_000_000)
+}
+
+fn port_latency() -> Duration {
+    Duration(selvedge_core::time::Span::from_us(1))
+}
+
+impl Default for LinkRates {
+    fn default() -> Self {
+        const MEZZANINE: Rate = Rate(9_375_000_000);
+        const WIDE_CABLE: Rate = Rate(9_375_000_000);
+        const NARROW_CABLE: Rate = Rate(4_687_500_000);
+        const BACKPLANE: Rate = Rate(15_000_000_000);
+        let mut cage = vec![BACKPLANE; 7];
+        cage.push(WIDE_CABLE);
+        LinkRates { x: vec![WIDE_CABLE], y: vec![MEZZANINE, NARROW_CABLE], z: cage }
+    }
+}
+
+// By hand, since serde's own untagged enums forget where a mistake was.
+impl<'de> Deserialize<'de> for MachineRef {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrFabric;
+        impl<'de> Visitor<'de> for NameOrFabric {
+            type Value = MachineRef;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a machine or a fabric such as {\"gemini\": {...}}")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<MachineRef, E> {
+                Ok(MachineRef::Named(name.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<MachineRef, A::Error> {
+                Fabric::deserialize(MapAccessDeserializer::new(map)).map(MachineRef::Inline)
+            }
+        }
+        deserializer.deserialize_any(NameOrFabric)
+    }
+}

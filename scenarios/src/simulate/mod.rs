@@ -1,0 +1,287 @@
+//! The engine that simulates: scenarios in worlds of `selvedge-sim`.
+
+use selvedge_core::machine::Reason;
+use selvedge_core::ugni::Module;
+use selvedge_core::{Named, Span, Time};
+use selvedge_sim::explore::{Bounds, Space};
+use selvedge_sim::simulated::{Fault as FaultOf, Simulated};
+use selvedge_sim::watch::{Found as Seen, Kind as Wrong, Met, Pattern, Watch, Watching};
+use selvedge_sim::world::{End, World};
+
+use crate::engine::{
+    Bench, Engine, EngineError, Explored, Found, History, Kind, Latency, Matched, Searched, Twice,
+};
+use crate::jobs::Interrupt;
+use crate::load::Loaded;
+use crate::workload::Work;
+
+mod bench;
+pub mod lower;
+
+use lower::{Lowered, lower};
+
+/// Runs scenarios in simulated worlds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Simulator;
+
+/// Events between two looks at whether somebody wants to stop.
+const SLICE: u64 = 200_000;
+/// Events that a report of what is wrong can draw on.
+const RECORD: usize = 256;
+/// Events that the end of a history shows.
+const TAIL: usize = 24;
+
+type Run = World<Module, Work>;
+
+/// Runs a world to its end, within the limits of its scenario.
+fn run_on(world: &mut Run, loaded: &Loaded, stop: &Interrupt) -> Result<End, EngineError> {
+    let limits = &loaded.scenario.limits;
+    let until = Time(limits.time.0.0);
+    loop {
+        let slice = limits.events.min(world.watch.events.saturating_add(SLICE));
+        match world.run(until, slice, false) {
+            End::Events if slice < limits.events => {
+                if stop.raised() {
+                    return Err(EngineError::Interrupted);
+                }
+            }
+            end => return Ok(end),
+        }
+    }
+}
+
+fn watching(loaded: &Loaded, record: usize) -> Watching {
+    let expect = &loaded.scenario.expect;
+    let patterns = expect.must.iter().chain(&expect.must_not);
+    Watching {
+        check_every: loaded.scenario.watch.check_every.max(1),
+        record,
+        patterns: patterns
+            .map(|pattern| Pattern { event: pattern.event.clone(), proc: pattern.proc })
+            .collect(),
+        ..Watching::default()
+    }
+}
+
+fn once(loaded: &Loaded, seed: u64, record: usize, stop: &Interrupt) -> Result<History, EngineError> {
+    let Lowered { fabric, apps } = lower(loaded, seed)?;
+    let mut world = World::new(fabric, apps, watching(loaded, record));
+    let end = run_on(&mut world, loaded, stop)?;
+    let unsettled = match end {
+        End::Rest | End::Found => world.settle(),
+        End::Time | End::Events => None,
+    };
+    let limit = match end {
+        End::Rest | End::Found => None,
+        End::Time => Some(format!("{} of simulated time", loaded.scenario.limits.time.0)),
+        End::Events => Some(format!("{} events", loaded.scenario.limits.events)),
+    };
+    Ok(history(loaded, &world, unsettled, limit))
+}
+
+fn history(
+    loaded: &Loaded,
+    world: &Run,
+    unsettled: Option<String>,
+    limit: Option<String>,
+) -> History {
+    let watch = &world.watch;
+    let tally = |map: &std::collections::BTreeMap<Reason, u64>| {
+        map.iter().map(|(reason, &n)| (reason.word().to_owned(), n)).collect()
+    };
+    let met = |met: &Met| Matched {
+        count: met.count,
+        last: met.last,
+        around: met.around.clone(),
+    };
+    let musts = loaded.scenario.expect.must.len();
+    History {
+        digest: watch.digest.value(),
+        time: Span(world.now().0),
+        events: watch.events,
+        messages: watch.messages,
+        delivered: watch.delivered,
+        failed: tally(&watch.failed),
+        unknown: tally(&watch.unknown),
+        errors: tally(&watch.errors),
+        latency: latency(watch),
+        // Each end tells of its own.
+        connections: watch.connections.div_ceil(2),
+        reconnects: watch.reconnects.div_ceil(2),
+        overruns: watch.overruns,
+        violations: watch.found.iter().map(found).collect(),
+        must: watch.met[..musts].iter().map(met).collect(),
+        must_not: watch.met[musts..].iter().map(met).collect(),
+        strikes: world.strikes(),
+        unsettled,
+        limit,
+        tail: watch.recorder.as_ref().map_or(Vec::new(), |recorder| recorder.tail(TAIL)),
+    }
+}
+
+fn latency(watch: &Watch<Module>) -> Latency {
+    let Some(seen) = &watch.latency else { return Latency::default() };
+    let at = |quantile| seen.value_at_quantile(quantile);
+    Latency {
+        p50_ps: at(0.5),
+        p90_ps: at(0.9),
+        p99_ps: at(0.99),
+        p999_ps: at(0.999),
+        max_ps: seen.max(),
+    }
+}
+
+fn found(seen: &Seen) -> Found {
+    Found {
+        rule: seen.rule.to_owned(),
+        kind: match seen.kind {
+            Wrong::Safety => Kind::Safety,
+            Wrong::Progress => Kind::Progress,
+        },
+        at: seen.at,
+        detail: format!("at proc {}", seen.proc),
+        around: seen.around.clone(),
+    }
+}
+
+/// Whether a history is one that somebody will want to see whole.
+fn is_worth_telling(loaded: &Loaded, history: &History) -> bool {
+    let expect = &loaded.scenario.expect;
+    !history.violations.is_empty()
+        || history.unsettled.is_some()
+        || history.limit.is_some()
+        || expect.must.iter().zip(&history.must).any(|(_, met)| met.count == 0)
+        || expect.must_not.iter().zip(&history.must_not).any(|(_, met)| met.count > 0)
+}
+
+impl Engine for Simulator {
+    fn run(&self, loaded: &Loaded, seed: u64, stop: &Interrupt) -> Result<History, EngineError> {
+        let plain = once(loaded, seed, 0, stop)?;
+        if !is_worth_telling(loaded, &plain) {
+            return Ok(plain);
+        }
+        // The same again, with the events kept: that is what determinism is for.
+        once(loaded, seed, RECORD, stop)
+    }
+
+    fn run_twice(
+        &self,
+        loaded: &Loaded,
+        seed: u64,
+        stop: &Interrupt,
+    ) -> Result<Twice, EngineError> {
+        twice(loaded, seed, stop)
+    }
+
+    fn explore(
+        &self,
+        loaded: &Loaded,
+        stop: &Interrupt,
+        progress: &mut dyn FnMut(Searched),
+    ) -> Result<Explored, EngineError> {
+        explore(loaded, stop, progress)
+    }
+
+    fn benches(&self) -> &[&'static str] {
+        bench::NAMES
+    }
+
+    fn bench(&self, name: &str) -> Result<Bench, EngineError> {
+        bench::run(name)
+    }
+}
+
+/// Runs twice, comparing digests; where they part, runs both again to see the event.
+fn twice(loaded: &Loaded, seed: u64, stop: &Interrupt) -> Result<Twice, EngineError> {
+    let run = |checkpoints, record, events: Option<u64>| {
+        let Lowered { fabric, apps } = lower(loaded, seed)?;
+        let watching = Watching { checkpoints, ..watching(loaded, record) };
+        let mut world = World::new(fabric, apps, watching);
+        match events {
+            None => {
+                run_on(&mut world, loaded, stop)?;
+            }
+            Some(events) => {
+                world.run(Time::NEVER, events, false);
+            }
+        }
+        Ok(world)
+    };
+    let (first, second): (Run, Run) = (run(false, 0, None)?, run(false, 0, None)?);
+    let (a, b) = (&first.watch, &second.watch);
+    if a.digest == b.digest && a.events == b.events {
+        return Ok(Twice::Same { digest: a.digest.value(), events: a.events });
+    }
+    let (first, second): (Run, Run) = (run(true, 0, None)?, run(true, 0, None)?);
+    let (a, b) = (&first.watch.checkpoints, &second.watch.checkpoints);
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let show = || -> Result<Option<String>, EngineError> {
+        let world: Run = run(false, 1, Some(same as u64 + 1))?;
+        Ok(world.watch.recorder.as_ref().and_then(|recorder| recorder.tail(1).pop()))
+    };
+    Ok(Twice::Differ { event: same as u64, first: show()?, second: show()? })
+}
+
+/// Searches a scenario: its faults, times and schedule are replaced by the bounds.
+fn explore(
+    loaded: &Loaded,
+    stop: &Interrupt,
+    progress: &mut dyn FnMut(Searched),
+) -> Result<Explored, EngineError> {
+    const PROCS: u32 = 8;
+    if loaded.procs > PROCS {
+        let procs = loaded.procs;
+        let why = format!("{procs} procs are too many to search: write at most {PROCS}");
+        return Err(EngineError::Unable(why));
+    }
+    let Lowered { fabric, apps } = lower(loaded, 0)?;
+    let mut fabric = (*fabric).clone();
+    let limits = &loaded.scenario.explore;
+    fabric.setup = fabric.setup.timeless(u64::from(limits.retries));
+    let mut bounds = Bounds::<Module> {
+        depth: limits.depth.unwrap_or(0),
+        states: limits.max_states,
+        ..Bounds::default()
+    };
+    for (word, &most) in &limits.faults {
+        let most = u8::try_from(most).unwrap_or(u8::MAX);
+        match word.as_str() {
+            "loss" => bounds.losses = most,
+            "duplicate" => bounds.duplicates = most,
+            "crash" => bounds.crashes = most,
+            "early-timeout" => bounds.early = most,
+            word => match <Module as Simulated>::fault(word) {
+                Some(fault) => bounds.faults.push((fault, most)),
+                None => {
+                    let mut known = vec!["loss", "duplicate", "crash", "early-timeout"];
+                    known.extend(<FaultOf<Module> as Named>::WORDS);
+                    let why = crate::diagnostic::unknown("fault of a search", word, &known);
+                    return Err(EngineError::Unable(why));
+                }
+            },
+        }
+    }
+    let space = Space::new(std::sync::Arc::new(fabric), apps, bounds);
+    let mut interrupted = false;
+    let outcome = space.search(|seen| {
+        progress(searched(seen));
+        interrupted = stop.raised();
+        !interrupted
+    });
+    if interrupted {
+        return Err(EngineError::Interrupted);
+    }
+    let states = outcome.progress.states;
+    let limit = (!outcome.complete && outcome.found.is_none()).then(|| format!("{states} states"));
+    Ok(Explored {
+        searched: searched(outcome.progress),
+        settled: outcome.settled,
+        violations: outcome.found.iter().map(found).collect(),
+        limit,
+    })
+}
+
+fn searched(progress: selvedge_sim::explore::Progress) -> Searched {
+    let selvedge_sim::explore::Progress { states, edges, depth, waiting } = progress;
+    Searched { states, edges, depth, waiting }
+}
