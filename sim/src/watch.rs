@@ -90,6 +90,15 @@ pub struct Found {
 /// How many events a finding shows.
 const AROUND: usize = 24;
 
+/// A message that came, as the ledger of its sender wants to hear of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Came {
+    pub(crate) at: u32,
+    pub(crate) data: selvedge_core::FragId,
+    pub(crate) tag: selvedge_core::Tag,
+    pub(crate) len: u32,
+}
+
 /// What was seen.
 #[derive(Clone, Debug)]
 pub struct Watch<T: Simulated> {
@@ -127,6 +136,8 @@ pub struct Watch<T: Simulated> {
     /// The last events.
     pub recorder: Option<Recorder<T>>,
     pub(crate) ledgers: Vec<Ledger>,
+    /// If somebody else keeps the ledgers of other procs: what came, by sender.
+    pub(crate) foreign: Option<Vec<(u32, Came)>>,
     deaths: Vec<Option<Time>>,
     faulty: bool,
     /// Rules of the fault plan that wait for an event, and those whose event has happened.
@@ -156,6 +167,7 @@ impl<T: Simulated> Watch<T> {
             found: Vec::new(),
             recorder: (watching.record > 0).then(|| Recorder::new(watching.record)),
             ledgers: vec![Ledger::default(); procs],
+            foreign: None,
             deaths: vec![None; procs],
             faulty: false,
             triggers: Vec::new(),
@@ -280,6 +292,13 @@ impl<T: Simulated> Watch<T> {
             self.note(now, proc, What::Notice(*notice));
         }
         let broken = match *notice {
+            Notice::Arrived { from: ProcName { rank, .. }, tag, len, data }
+                if self.foreign.is_some() && rank != proc =>
+            {
+                let foreign = self.foreign.get_or_insert_default();
+                foreign.push((rank, Came { at: proc, data, tag, len }));
+                None
+            }
             Notice::Arrived { from: ProcName { rank, .. }, tag, len, data } => {
                 let ledger = self.ledgers.get_mut(rank as usize);
                 match ledger.map(|ledger| ledger.came(data, proc, tag, len, now)) {

@@ -26,6 +26,7 @@ use crate::simulated::{Fault, Op, Packet, Receipt, Simulated};
 use crate::trace::{What, address, proc_of};
 use crate::watch::{Found, Kind, Watch, Watching};
 
+mod packed;
 mod search;
 mod seen;
 
@@ -184,7 +185,7 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
                 let name = ProcName { job: self.fabric.job, rank };
                 let node = self.fabric.placement[rank as usize];
                 let app = self.apps[rank as usize].clone();
-                Proc::new(&self.fabric.setup, name, node, address(node.0, rank, 1), 1, app)
+                Proc::new(&self.fabric.setup, name, node, self.address_of(rank as u8), 1, app)
             })
             .collect();
         let left = self.budgets();
@@ -345,25 +346,21 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
                 let _ = self.to_nic(state, from, NicEvent::Down { peer: to }, bench);
                 self.lose(state, from, to, packet, bench);
             }
-            Thing::Packet(packet) => {
-                let receipt = T::Nic::receipt(&packet);
-                if bench.watch.is_curious() {
-                    let what = What::Came { from: proc_of(from), packet: packet.clone() };
-                    bench.watch.note(NOW, proc_of(to), what);
+            what => {
+                let mut receipt = None;
+                if let Thing::Packet(packet) = &what {
+                    receipt = T::Nic::receipt(packet);
+                    if bench.watch.is_curious() {
+                        let what = What::Came { from: proc_of(from), packet: packet.clone() };
+                        bench.watch.note(NOW, proc_of(to), what);
+                    }
                 }
-                let event = NicEvent::Packet { from, packet };
-                let verdict = self.to_nic(state, to, event, bench);
+                let verdict = self.to_nic(state, to, receive(from, what), bench);
                 if let Some(receipt) = receipt {
                     let rejected = matches!(verdict, Verdict::Broken(_));
                     let what = Thing::Fate { receipt, rejected };
                     state.wire.push(OnWire { from: to, to: from, what });
                 }
-            }
-            Thing::Fate { receipt, rejected: false } => {
-                let _ = self.to_nic(state, to, NicEvent::Delivered { receipt }, bench);
-            }
-            Thing::Fate { receipt, rejected: true } => {
-                let _ = self.to_nic(state, to, NicEvent::Rejected { receipt }, bench);
             }
         }
     }
@@ -486,24 +483,20 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
         let mut things: Vec<Vec<u8>> = Vec::with_capacity(state.wire.len());
         for (at, thing) in state.wire.iter().enumerate() {
             let mut bytes = Vec::with_capacity(48);
-            encode(&(thing.from, thing.to), &mut bytes);
-            match &thing.what {
-                Thing::Packet(packet) => {
-                    let place = state.wire[..at]
-                        .iter()
-                        .filter(|other| other.from == thing.from && thing.must_follow(other))
-                        .count();
-                    encode(&(0_u8, place as u8, packet), &mut bytes);
-                }
-                Thing::Fate { receipt, rejected } => {
-                    encode(&(1_u8, receipt, rejected), &mut bytes);
-                }
-            }
+            let before = state.wire[..at].iter();
+            let follows = |other: &&OnWire<T>| other.from == thing.from && thing.must_follow(other);
+            bytes.push(before.filter(follows).count() as u8);
+            write_thing(thing, &mut bytes);
             things.push(bytes);
         }
         things.sort_unstable();
         things.iter().for_each(|thing| out.extend(thing));
         out.extend(((out.len() - start) as u32).to_le_bytes());
+    }
+
+    fn address_of(&self, rank: u8) -> Address {
+        let rank = u32::from(rank);
+        address(self.fabric.placement[rank as usize].0, rank, 1)
     }
 
     fn budgets(&self) -> Vec<u8> {
@@ -547,6 +540,24 @@ impl<T: Simulated> OnWire<T> {
             }
             (Thing::Packet(_) | Thing::Fate { .. }, _) => false,
         }
+    }
+}
+
+/// The canonical form of a thing on the wire.
+fn write_thing<T: Simulated>(thing: &OnWire<T>, out: &mut Vec<u8>) {
+    encode(&(thing.from, thing.to), out);
+    match &thing.what {
+        Thing::Packet(packet) => encode(&(0_u8, packet), out),
+        Thing::Fate { receipt, rejected } => encode(&(1_u8, receipt, rejected), out),
+    }
+}
+
+/// What a NIC hears when a thing from `from` gets to it.
+fn receive<T: Simulated>(from: Address, what: Thing<T>) -> crate::simulated::OfNic<T> {
+    match what {
+        Thing::Packet(packet) => NicEvent::Packet { from, packet },
+        Thing::Fate { receipt, rejected: false } => NicEvent::Delivered { receipt },
+        Thing::Fate { receipt, rejected: true } => NicEvent::Rejected { receipt },
     }
 }
 

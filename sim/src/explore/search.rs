@@ -7,8 +7,9 @@ use selvedge_core::App;
 use crate::simulated::Simulated;
 use crate::watch::{Found, Kind};
 
-use super::seen::{Seen, fingerprint};
-use super::{Action, Space, State};
+use super::packed::{Choice, Memory};
+use super::seen::{Map, fingerprint};
+use super::{Action, Space, State, write_thing};
 
 /// How far a search has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,80 +45,74 @@ const REPORT_EVERY: u64 = 1 << 14;
 impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
     /// Searches until everything is seen, something is wrong, or `report` says stop.
     pub fn search(&self, mut report: impl FnMut(Progress) -> bool) -> Outcome {
-        let mut bench = self.bench(0);
+        let mut memory = Memory::new(self);
         let mut outcome = Outcome::default();
-        let mut seen = Seen::new();
+        let mut seen = Map::new();
+        // Every state as bytes, one after the other, and where each begins.
+        let (mut states, mut begins) = (Vec::new(), vec![0_usize]);
         // By state: the state it was first reached from, and by which choice.
-        let mut origin: Vec<(u32, Action)> = Vec::new();
+        let mut origin: Vec<(u32, Choice)> = Vec::new();
         // Steps that are no faults, for the backward pass.
         let mut steps: Vec<(u32, u32)> = Vec::new();
         let mut resting: Vec<u32> = Vec::new();
-        let mut key = Vec::new();
-        let mut actions = Vec::new();
+        let (mut bytes, mut choices) = (Vec::new(), Vec::new());
 
-        let first = self.first(&mut bench);
-        self.key(&first, &mut key);
-        seen.number(fingerprint(&key));
-        origin.push((u32::MAX, Action::Deliver(0)));
-        let mut level: Vec<(u32, State<T, A>)> = vec![(0, first)];
-        let mut cut = false;
-        let mut wrong = self.found(&mut bench).map(|found| (0, None, found));
-        let mut next = Vec::new();
+        let (first, found) = memory.first();
+        let mut wrong = found.map(|found| (0, None, found));
+        first.write(&mut bytes);
+        seen.number(fingerprint(&bytes));
+        states.extend(&bytes);
+        begins.push(states.len());
+        origin.push((u32::MAX, Choice::Go(0)));
+        let (mut state, mut after) = (first.clone(), first);
+        let (mut cut, mut level_end) = (false, 1);
 
-        while wrong.is_none() && !level.is_empty() {
-            if self.bounds().depth > 0 && outcome.progress.depth >= self.bounds().depth {
-                cut = true;
-                break;
-            }
-            let mut left = level.len() as u64;
-            for (number, state) in level.drain(..) {
-                left -= 1;
-                if self.is_at_rest(&state) {
-                    resting.push(number);
-                    self.check_at_rest(&state, &mut bench);
-                    if let Some(found) = self.found(&mut bench) {
-                        wrong = Some((number, None, found));
-                        break;
-                    }
-                }
-                self.actions(&state, &mut actions);
-                for &action in &actions {
-                    let mut after = state.clone();
-                    self.apply(&mut after, action, &mut bench);
-                    outcome.progress.edges += 1;
-                    if let Some(found) = self.found(&mut bench) {
-                        wrong = Some((number, Some(action), found));
-                        break;
-                    }
-                    self.key(&after, &mut key);
-                    let (reached, new) = seen.number(fingerprint(&key));
-                    if !action.is_fault() && reached != number {
-                        steps.push((reached, number));
-                    }
-                    if new {
-                        origin.push((number, action));
-                        next.push((reached, after));
-                    }
-                }
-                if wrong.is_some() {
-                    break;
-                }
-                let states = origin.len() as u64;
-                outcome.progress.states = states;
-                outcome.progress.waiting = left + next.len() as u64;
-                cut |= states >= self.bounds().states;
-                if cut || (states.is_multiple_of(REPORT_EVERY) && !report(outcome.progress)) {
+        let mut number = 0_u32;
+        while wrong.is_none() && !cut && (number as usize) < origin.len() {
+            if number as usize == level_end {
+                level_end = origin.len();
+                outcome.progress.depth += 1;
+                if self.bounds().depth > 0 && outcome.progress.depth >= self.bounds().depth {
                     cut = true;
                     break;
                 }
             }
-            if cut {
-                break;
+            let range = begins[number as usize]..begins[number as usize + 1];
+            state.read(&states[range]);
+            if memory.is_at_rest(&state) {
+                resting.push(number);
+                wrong = memory.check_at_rest(&state).map(|found| (number, None, found));
             }
-            std::mem::swap(&mut level, &mut next);
-            outcome.progress.depth += u32::from(!level.is_empty());
+            memory.choices(&state, &mut choices);
+            for &choice in &choices {
+                after.clone_from(&state);
+                let found = memory.apply(&mut after, choice);
+                outcome.progress.edges += 1;
+                if let Some(found) = found {
+                    wrong = wrong.or(Some((number, Some(choice), found)));
+                    break;
+                }
+                after.write(&mut bytes);
+                let (reached, new) = seen.number(fingerprint(&bytes));
+                if !choice.is_fault() && reached != number {
+                    steps.push((reached, number));
+                }
+                if new {
+                    origin.push((number, choice));
+                    states.extend(&bytes);
+                    begins.push(states.len());
+                }
+            }
+            number += 1;
+            if u64::from(number).is_multiple_of(REPORT_EVERY) {
+                outcome.progress.states = origin.len() as u64;
+                outcome.progress.waiting = origin.len() as u64 - u64::from(number);
+                cut |= !report(outcome.progress);
+            }
+            cut |= origin.len() as u64 >= self.bounds().states;
         }
         outcome.progress.states = origin.len() as u64;
+        outcome.progress.waiting = origin.len() as u64 - u64::from(number);
         outcome.settled = resting.len() as u64;
         outcome.complete = !cut && wrong.is_none();
         if outcome.complete
@@ -129,31 +124,63 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
             wrong = Some((stuck, None, found));
         }
         if let Some((number, last, mut found)) = wrong {
-            let mut path: Vec<Action> = last.into_iter().collect();
+            let mut path: Vec<Choice> = last.into_iter().collect();
             let mut at = number;
-            while let Some(&(before, action)) = origin.get(at as usize)
+            while let Some(&(before, choice)) = origin.get(at as usize)
                 && before != u32::MAX
             {
-                path.push(action);
+                path.push(choice);
                 at = before;
             }
             path.reverse();
-            found.around = self.tell(&path);
-            outcome.path = path;
+            (outcome.path, found.around) = self.tell(&memory, &path);
             outcome.found = Some(found);
         }
         outcome
     }
 
-    /// A path as lines for people.
-    #[must_use]
-    pub fn tell(&self, path: &[Action]) -> Vec<String> {
+    /// Follows a path once more, unpacked and recorded: its choices, and lines for people.
+    fn tell(&self, memory: &Memory<'_, T, A>, path: &[Choice]) -> (Vec<Action>, Vec<String>) {
         let mut bench = self.bench(4_096);
         let mut state = self.first(&mut bench);
-        for &action in path {
-            self.apply(&mut state, action, &mut bench);
+        let actions: Vec<Action> = path
+            .iter()
+            .map(|&choice| {
+                let action = state.action(memory, choice);
+                self.apply(&mut state, action, &mut bench);
+                action
+            })
+            .collect();
+        let recorder = bench.watch.recorder.as_ref();
+        (actions, recorder.map_or(Vec::new(), |recorder| recorder.tail(4_096)))
+    }
+}
+
+impl<T: Simulated, A: App + Clone + Hash> State<T, A> {
+    /// A choice as an action on this state.
+    fn action(&self, memory: &Memory<'_, T, A>, choice: Choice) -> Action {
+        let place = |number: u32| {
+            let bytes = |thing| {
+                let mut bytes = Vec::new();
+                write_thing(thing, &mut bytes);
+                bytes
+            };
+            let wanted = bytes(memory.thing(number));
+            self.wire.iter().position(|thing| bytes(thing) == wanted).unwrap_or(0) as u8
+        };
+        match choice {
+            Choice::Deliver(number) => Action::Deliver(place(number)),
+            Choice::Lose(number) => Action::Lose(place(number)),
+            Choice::Repeat(number) => Action::Repeat(place(number)),
+            Choice::Poll(rank, queue) => Action::Poll(rank, queue),
+            Choice::Go(rank) => Action::Go(rank),
+            Choice::Expire(rank) => Action::Expire(rank),
+            Choice::ExpireEarly(rank) => Action::ExpireEarly(rank),
+            Choice::ExpireNic(rank) => Action::ExpireNic(rank),
+            Choice::Wake(rank) => Action::Wake(rank),
+            Choice::Fault(rank, kind) => Action::Fault(rank, kind),
+            Choice::Crash(rank) => Action::Crash(rank),
         }
-        bench.watch.recorder.as_ref().map_or(Vec::new(), |recorder| recorder.tail(4_096))
     }
 }
 

@@ -1,19 +1,19 @@
-//! The states seen so far: 128-bit fingerprints in one flat table.
+//! What was seen before: 128-bit fingerprints in one flat table.
 
-/// A set of fingerprints, each with the number of its state.
+/// Numbers, counted from zero, for fingerprints in the order in which they are seen first.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct Map {
     /// Open addressing; a number of zero is a free slot. A power of two, at most 3/4 full.
     slots: Vec<(u128, u32)>,
     len: u32,
 }
 
-impl Seen {
+impl Map {
     pub(super) fn new() -> Self {
-        Seen { slots: vec![(0, 0); 1 << 12], len: 0 }
+        Map { slots: vec![(0, 0); 1 << 12], len: 0 }
     }
 
-    /// The number of a state, counted from zero, and whether it is new.
+    /// The number of a fingerprint, and whether it is new.
     pub(super) fn number(&mut self, fingerprint: u128) -> (u32, bool) {
         if (self.len as usize + 1) * 4 > self.slots.len() * 3 {
             self.grow();
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn numbers_are_given_once_and_kept() {
-        let mut seen = Seen::new();
+        let mut seen = Map::new();
         for n in 0..20_000_u32 {
             assert_eq!(seen.number(fingerprint(&n.to_le_bytes())), (n, true));
         }
