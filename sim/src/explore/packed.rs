@@ -119,8 +119,10 @@ struct Known<T: Simulated, A> {
     nic_waits: bool,
     wakes: bool,
     rests: bool,
-    /// With which procs its datagrams could be counted anew, and would be the same.
+    /// With which procs its datagrams could be counted anew.
     quiet: u64,
+    /// With which of them that would change something.
+    stale: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -373,11 +375,10 @@ impl<'a, T: Simulated, A: App + Clone + Hash> Memory<'a, T, A> {
         state.procs[rank as usize] = step.to;
         state.wire.extend(&step.sent);
         let mut found = step.found.as_deref().cloned();
-        if !step.came.is_empty() {
-            for (sender, message) in step.came.clone() {
-                let came = self.step(state, sender, Input::Came(message));
-                found = found.or(came);
-            }
+        for at in 0..step.came.len() {
+            let (sender, message) = self.steps[number as usize].came[at];
+            let came = self.step(state, sender, Input::Came(message));
+            found = found.or(came);
         }
         found
     }
@@ -474,11 +475,20 @@ impl<'a, T: Simulated, A: App + Clone + Hash> Memory<'a, T, A> {
             let nic_waits = proc.nic.next_deadline().is_some();
             let ready = (0..T::Nic::QUEUES)
                 .fold(0, |mask, queue| mask | u8::from(proc.nic.ready(queue)) << queue);
-            let mut quiet = 0;
+            let (mut quiet, mut stale) = (0, 0);
+            let form = |nic: &T::Nic| {
+                let mut bytes = Vec::new();
+                nic.encode(&mut bytes);
+                bytes
+            };
             for peer in 0..self.space.apps.len() as u8 {
                 let address = self.space.address_of(peer);
                 let mut asked = proc.nic.clone();
-                quiet |= u64::from(asked.rest(address, false)) << peer;
+                if asked.rest(address, false) {
+                    asked.rest(address, true);
+                    quiet |= 1 << peer;
+                    stale |= u64::from(form(&asked) != form(&proc.nic)) << peer;
+                }
             }
             self.procs.push(Known {
                 ready,
@@ -493,6 +503,7 @@ impl<'a, T: Simulated, A: App + Clone + Hash> Memory<'a, T, A> {
                     && proc.transport.settled()
                     && ledger.unanswered() == 0,
                 quiet,
+                stale,
                 proc,
                 ledger,
             });
@@ -542,9 +553,10 @@ impl<'a, T: Simulated, A: App + Clone + Hash> Memory<'a, T, A> {
                     let item = &self.items[*number as usize];
                     item.ordered && [(a, b), (b, a)].contains(&(item.from, item.to))
                 };
-                let quiet = self.procs[x as usize].quiet >> b & 1 == 1
-                    && self.procs[y as usize].quiet >> a & 1 == 1;
-                if quiet && !state.wire.iter().any(between) {
+                let (x, y) = (&self.procs[x as usize], &self.procs[y as usize]);
+                let quiet = x.quiet >> b & 1 == 1 && y.quiet >> a & 1 == 1;
+                let stale = x.stale >> b & 1 == 1 || y.stale >> a & 1 == 1;
+                if quiet && stale && !state.wire.iter().any(between) {
                     let _ = self.step(state, a, Input::Rest(b));
                     let _ = self.step(state, b, Input::Rest(a));
                 }

@@ -3,53 +3,69 @@
 /// Numbers, counted from zero, for fingerprints in the order in which they are seen first.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
-    /// Open addressing; a number of zero is a free slot. A power of two, at most 3/4 full.
-    slots: Vec<(u128, u32)>,
+    /// Open addressing: the low half says where to look, the high half is kept. A power of two,
+    /// at most 3/4 full.
+    slots: Vec<Slot>,
     len: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    high: u64,
+    /// From where it was first looked for, to move it when the table grows.
+    low: u32,
+    /// One more than the number; zero is a free slot.
+    number: u32,
 }
 
 impl Map {
     pub(super) fn new() -> Self {
-        Map { slots: vec![(0, 0); 1 << 12], len: 0 }
+        Map { slots: vec![Slot::default(); 1 << 12], len: 0 }
     }
 
     /// The number of a fingerprint, and whether it is new.
+    #[inline]
     pub(super) fn number(&mut self, fingerprint: u128) -> (u32, bool) {
         if (self.len as usize + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
-        let slot = self.slot(fingerprint);
-        match self.slots[slot].1 {
+        let (high, low) = ((fingerprint >> 64) as u64, fingerprint as u32);
+        let at = self.find(high, low);
+        match self.slots[at].number {
             0 => {
                 self.len += 1;
-                self.slots[slot] = (fingerprint, self.len);
+                self.slots[at] = Slot { high, low, number: self.len };
                 (self.len - 1, true)
             }
             number => (number - 1, false),
         }
     }
 
-    fn slot(&self, fingerprint: u128) -> usize {
+    #[inline]
+    fn find(&self, high: u64, low: u32) -> usize {
         let mask = self.slots.len() - 1;
-        let mut slot = fingerprint as usize & mask;
-        while self.slots[slot].1 != 0 && self.slots[slot].0 != fingerprint {
-            slot = (slot + 1) & mask;
+        let mut at = low as usize & mask;
+        loop {
+            let slot = &self.slots[at];
+            if slot.number == 0 || slot.high == high && slot.low == low {
+                return at;
+            }
+            at = (at + 1) & mask;
         }
-        slot
     }
 
     fn grow(&mut self) {
-        let bigger = vec![(0, 0); self.slots.len() * 2];
+        let bigger = vec![Slot::default(); self.slots.len() * 4];
         let old = std::mem::replace(&mut self.slots, bigger);
-        for entry in old.into_iter().filter(|entry| entry.1 != 0) {
-            let slot = self.slot(entry.0);
-            self.slots[slot] = entry;
+        for slot in old.into_iter().filter(|slot| slot.number != 0) {
+            let at = self.find(slot.high, slot.low);
+            self.slots[at] = slot;
         }
     }
 }
 
-/// A fingerprint of bytes: two 64-bit lanes over 16 bytes at a time. Two of twenty million
-/// states collide with a chance below 10^-23.
+/// A fingerprint of bytes: two 64-bit lanes, of which a table keeps 96 bits. Two of twenty
+/// million states collide with a chance below 10^-14.
 pub(super) fn fingerprint(bytes: &[u8]) -> u128 {
     const K: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93];
     let mut lanes = [bytes.len() as u64, 0x5E1F_ED6E];
