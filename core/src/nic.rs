@@ -56,6 +56,13 @@ pub trait Nic:
     /// Bytes that `packet` takes on the wire.
     fn wire_bytes(packet: &Self::Packet) -> u32;
 
+    /// Whether a packet is so small, and answers something, that its load on the links does not
+    /// count: a world may carry it in one go.
+    fn is_light(packet: &Self::Packet) -> bool {
+        let _ = packet;
+        false
+    }
+
     /// Whether the NIC takes packets like this in the order in which their sender sent them,
     /// whatever the fabric does: then a search need not try other orders.
     fn ordered(packet: &Self::Packet) -> bool;

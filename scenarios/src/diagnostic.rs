@@ -86,7 +86,8 @@ pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 /// Case and the choice between `-` and `_` are free: they are the commonest slips.
 fn edits(a: &str, b: &str) -> usize {
     let fold = |c: char| if c == '_' || c == ' ' { '-' } else { c.to_ascii_lowercase() };
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().map(fold).collect(), b.chars().map(fold).collect());
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.chars().map(fold).collect(), b.chars().map(fold).collect());
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=b.len()).collect();
     for i in 0..a.len() {

@@ -106,10 +106,16 @@ mod tests {
     fn results_come_in_order_whoever_is_first() {
         for threads in [1, 2, 7, 100] {
             let mut seen = Vec::new();
-            in_order(50, threads, &Interrupt::new(), |n| n * n, |n, square| {
-                seen.push((n, square));
-                true
-            });
+            in_order(
+                50,
+                threads,
+                &Interrupt::new(),
+                |n| n * n,
+                |n, square| {
+                    seen.push((n, square));
+                    true
+                },
+            );
             let expected: Vec<_> = (0..50).map(|n| (n, Ok(n * n))).collect();
             assert_eq!(seen, expected);
         }
@@ -137,10 +143,16 @@ mod tests {
     #[test]
     fn enough_is_enough() {
         let mut handed_on = 0;
-        in_order(u64::MAX, 2, &Interrupt::new(), |n| n, |_, _| {
-            handed_on += 1;
-            handed_on < 5
-        });
+        in_order(
+            u64::MAX,
+            2,
+            &Interrupt::new(),
+            |n| n,
+            |_, _| {
+                handed_on += 1;
+                handed_on < 5
+            },
+        );
         assert_eq!(handed_on, 5);
     }
 

@@ -191,8 +191,7 @@ impl Judge<'_> {
         for ((key, bounds), ps) in expect.metrics.spans().into_iter().zip(spans) {
             self.span(key, bounds, ps);
         }
-        let counts =
-            [history.events, history.connections, history.reconnects, history.overruns];
+        let counts = [history.events, history.connections, history.reconnects, history.overruns];
         for ((key, count), n) in expect.metrics.counts().into_iter().zip(counts) {
             if let Some(count) = count {
                 self.count(&format!("expect.metrics.{key}"), count, n, n);

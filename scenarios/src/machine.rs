@@ -223,7 +223,8 @@ mod tests {
 
     #[test]
     fn links_join_neighbours_around_the_ends_too() {
-        let text = r#"{"schema_version": 1, "name": "m", "fabric": {"gemini": {"dims": [4, 3, 1]}}}"#;
+        let text =
+            r#"{"schema_version": 1, "name": "m", "fabric": {"gemini": {"dims": [1, 3, 4]}}}"#;
         let fabric = parse("m.json", text.into()).expect("sound").fabric;
         assert!(fabric.joined(0, 1) && fabric.joined(3, 0) && fabric.joined(0, 4));
         assert!(fabric.joined(0, 8), "y goes around");
@@ -240,12 +241,21 @@ mod tests {
         };
         for (fabric, expected) in [
             (r#"{"gemini": {"dims": [0, 1, 1]}}"#, "0 x 1 x 1 makes no routers"),
-            (r#"{"gemini": {"dims": [1000, 1000, 1000]}}"#, "1000 x 1000 x 1000 routers are too many"),
+            (
+                r#"{"gemini": {"dims": [1000, 1000, 1000]}}"#,
+                "1000 x 1000 x 1000 routers are too many",
+            ),
             (r#"{"gemini": {"dims": [4294967295, 4294967295, 4294967295]}}"#, "too many"),
             (r#"{"gemini": {"dims": [4294967296, 1, 1]}}"#, "m.json:1:67: invalid value"),
             (r#"{"gemini": {"dims": [1, 1]}}"#, "invalid length 2"),
-            (r#"{"gemini": {"dims": [100, 100, 100], "nodes_per_router": 5}}"#, "nodes are too many"),
-            (r#"{"gemini": {"dims": [1, 1, 1], "link_rates": {"x": [], "y": ["1GB/s"], "z": ["1GB/s"]}}}"#, "at least one rate"),
+            (
+                r#"{"gemini": {"dims": [100, 100, 100], "nodes_per_router": 5}}"#,
+                "nodes are too many",
+            ),
+            (
+                r#"{"gemini": {"dims": [1, 1, 1], "link_rates": {"x": [], "y": ["1GB/s"], "z": ["1GB/s"]}}}"#,
+                "at least one rate",
+            ),
             (r#"{"crossbar": {"nodes": 0}}"#, "0 makes no nodes"),
             (r#"{"torus": {}}"#, "unknown word `torus`, known: gemini, crossbar"),
         ] {
@@ -254,6 +264,9 @@ mod tests {
         }
         let text = r#"{"schema_version": 1, "name": "m", "fabric": {"crossbar": {"nodes": 4}}, "nodes": 5}"#;
         let errors = parse("m.json", text.into()).expect_err("five nodes in four slots");
-        assert_eq!(errors[0].to_string(), "m.json:1:83: must lie between 1 and the fabric's 4 slots");
+        assert_eq!(
+            errors[0].to_string(),
+            "m.json:1:83: must lie between 1 and the fabric's 4 slots"
+        );
     }
 }

@@ -150,8 +150,7 @@ impl Kind {
 
     fn parse(&self, text: &str) -> Result<u64, QuantityError> {
         let example = self.example;
-        let split =
-            text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, name) = text.split_at(split);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let well_formed = !whole.is_empty()

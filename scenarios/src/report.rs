@@ -90,7 +90,7 @@ impl RunReport {
                 Ok(())
             }
             RunReport::Ndjson => {
-                let line = json::RunLine::Outcome(json::OutcomeRecord::new(outcome));
+                let line = json::RunLine::Outcome(Box::new(json::OutcomeRecord::new(outcome)));
                 json::line(out, &line)
             }
         }
@@ -103,7 +103,9 @@ impl RunReport {
     pub fn finish(self, out: &mut dyn Write, summary: Summary) -> io::Result<()> {
         match self {
             RunReport::Human(table) => table.finish(out, summary),
-            RunReport::Json(outcomes) => json::document(out, &json::RunResult::new(outcomes, summary)),
+            RunReport::Json(outcomes) => {
+                json::document(out, &json::RunResult::new(outcomes, summary))
+            }
             RunReport::Ndjson => json::line(out, &json::RunLine::Summary(summary)),
         }?;
         out.flush()

@@ -25,7 +25,7 @@ use limits::{Explore, Limits, Watch};
 use machine::MachineRef;
 use procs::Procs;
 use schedule::{Schedule, Seeds};
-use transport::{Tunable, Transport};
+use transport::{Transport, Tunable};
 use workload::Workload;
 
 /// The one version of the formats that this program reads and writes.

@@ -94,7 +94,12 @@ impl Document {
             return Err(Diagnostic::at(file, &text, 0, message));
         }
         if text.trim().is_empty() {
-            return Err(Diagnostic::at(file, &text, 0, "the file is empty: it must hold one object"));
+            return Err(Diagnostic::at(
+                file,
+                &text,
+                0,
+                "the file is empty: it must hold one object",
+            ));
         }
         serde_json::from_str::<IgnoredAny>(&text).map_err(|error| {
             // Reading for real tells a trailing comma from a key that is no string.
@@ -124,18 +129,21 @@ impl Document {
             return Err(self.diagnostic(self.root.start, message.to_owned()));
         };
         let Some(member) = members.iter().find(|member| member.key == "schema_version") else {
-            let message = format!("key `schema_version` is missing: write \"schema_version\": {version}");
+            let message =
+                format!("key `schema_version` is missing: write \"schema_version\": {version}");
             return Err(self.diagnostic(self.root.start, message));
         };
         match &member.node.value {
             Value::Number(digits) if *digits == version.to_string() => Ok(()),
             Value::Number(digits) => {
                 let shown: String = digits.chars().take(20).collect();
-                let message = format!("version {shown} is not known here, this program reads {version}");
+                let message =
+                    format!("version {shown} is not known here, this program reads {version}");
                 Err(self.diagnostic(member.node.start, message))
             }
             _ => {
-                let message = format!("the version is a number: write \"schema_version\": {version}");
+                let message =
+                    format!("the version is a number: write \"schema_version\": {version}");
                 Err(self.diagnostic(member.node.start, message))
             }
         }
@@ -220,7 +228,10 @@ mod tests {
             (b"{\"a\": 01}", "f:1:8: not JSON: invalid number"),
             (b"{} {}", "f:1:4: not JSON: trailing characters"),
             (b"{\"a\"", "not JSON: EOF"),
-            (b"{\"a\": 1, \"b\": 2,\n \"a\": 3}", "f:2:2: key `a` is written twice, first in line 1"),
+            (
+                b"{\"a\": 1, \"b\": 2,\n \"a\": 3}",
+                "f:2:2: key `a` is written twice, first in line 1",
+            ),
             (b"{\"a\": 1, \"\\u0061\": 3}", "f:1:10: key `a` is written twice"),
             (b"[\"\\ud800\"]", "f:1:2: not a string"),
             (deep.as_bytes(), "f:1:129: nested too deeply"),

@@ -120,8 +120,11 @@ impl Progress {
 
     fn bar(total: Option<u64>, wanted: bool) -> ProgressBar {
         let shown = wanted && std::io::stderr().is_terminal();
-        let target =
-            if shown { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
+        let target = if shown {
+            ProgressDrawTarget::stderr_with_hz(10)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
         let bar = ProgressBar::with_draw_target(total, target);
         if shown {
             bar.enable_steady_tick(Duration::from_millis(200));

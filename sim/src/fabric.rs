@@ -28,6 +28,18 @@ pub struct Fabric<T: Simulated> {
     pub draws: Draws,
 }
 
+impl<T: Simulated> Fabric<T> {
+    /// How long `bytes` take from one NIC to another when nothing else is on the way.
+    #[must_use]
+    pub fn quiet(&self, from: NodeId, to: NodeId, bytes: u32) -> Span {
+        let hops = u64::from(self.topology.hops(from, to));
+        let [out, home] = [self.topology.inject(from), self.topology.eject(to)]
+            .map(|link| *self.topology.wire(link));
+        let links = out.latency + home.latency + self.timing.hop * hops;
+        self.timing.nic * 2 + links + home.rate.time_of(u64::from(bytes))
+    }
+}
+
 /// Times of hosts and NICs, and of what the fabric does when something is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {

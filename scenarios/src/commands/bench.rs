@@ -15,13 +15,9 @@ use crate::report::{Format, json};
 ///
 /// # Errors
 /// When results cannot be written.
-pub fn bench(
-    args: &BenchArgs,
-    session: &mut Session<'_>,
-    engine: &dyn Engine,
-) -> io::Result<Exit> {
+pub fn bench(args: &BenchArgs, session: &mut Session<'_>, engine: &dyn Engine) -> io::Result<Exit> {
     let known = engine.benches();
-    for name in args.names.iter().filter(|name| !known.contains(&name.as_str())) {
+    if let Some(name) = args.names.iter().find(|name| !known.contains(&name.as_str())) {
         session.complain(format_args!("error: {}", unknown("bench", name, known)));
         return Ok(Exit::Usage);
     }

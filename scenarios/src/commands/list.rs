@@ -64,11 +64,7 @@ struct TunableEntry {
 ///
 /// # Errors
 /// When results cannot be written.
-pub fn list(
-    args: &ListArgs,
-    session: &mut Session<'_>,
-    engine: &dyn Engine,
-) -> io::Result<Exit> {
+pub fn list(args: &ListArgs, session: &mut Session<'_>, engine: &dyn Engine) -> io::Result<Exit> {
     let suite = PathBuf::from(SUITE);
     let paths = match &args.paths[..] {
         [] if suite.is_dir() => vec![suite],
@@ -148,7 +144,10 @@ fn human(session: &mut Session<'_>, listing: &Listing) -> io::Result<()> {
                 writeln!(out, "{strong}{transport}: {title}{strong:#}")?;
             }
             for TunableEntry { name, default, min, max, meaning } in rows {
-                writeln!(out, "  {name}  {faint}{default} ({min} to {max}){faint:#}\n      {meaning}")?;
+                writeln!(
+                    out,
+                    "  {name}  {faint}{default} ({min} to {max}){faint:#}\n      {meaning}"
+                )?;
             }
         }
         writeln!(out, "{strong}{transport}: NIC faults{strong:#}")?;

@@ -15,11 +15,7 @@ use crate::terminal::Progress;
 ///
 /// # Errors
 /// When results cannot be written.
-pub fn run(
-    args: &RunArgs,
-    session: &mut Session<'_>,
-    engine: &dyn Engine,
-) -> io::Result<Exit> {
+pub fn run(args: &RunArgs, session: &mut Session<'_>, engine: &dyn Engine) -> io::Result<Exit> {
     let units = match load_all(&args.paths, session) {
         Ok(scenarios) => Units::new(args, scenarios),
         Err(exit) => return Ok(exit),
@@ -54,7 +50,8 @@ pub fn run(
         let repeat = repeat("run", &scenario.path.display().to_string(), Some(seed));
         let name = &scenario.scenario.name;
         progress.aside(|| {
-            session.complain(format_args!("error: {name} seed {seed}: {failure}\n  repeat: {repeat}"));
+            session
+                .complain(format_args!("error: {name} seed {seed}: {failure}\n  repeat: {repeat}"));
         });
         true
     });

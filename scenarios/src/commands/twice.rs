@@ -14,11 +14,7 @@ use crate::terminal::Progress;
 ///
 /// # Errors
 /// When results cannot be written.
-pub fn check(
-    args: &RunArgs,
-    session: &mut Session<'_>,
-    engine: &dyn Engine,
-) -> io::Result<Exit> {
+pub fn check(args: &RunArgs, session: &mut Session<'_>, engine: &dyn Engine) -> io::Result<Exit> {
     let units = match load_all(&args.paths, session) {
         Ok(scenarios) => Units::new(args, scenarios),
         Err(exit) => return Ok(exit),

@@ -29,7 +29,7 @@ pub struct RunResult {
 #[serde(rename_all = "snake_case")]
 pub enum RunLine {
     /// One run.
-    Outcome(OutcomeRecord),
+    Outcome(Box<OutcomeRecord>),
     /// The last line: how many came out how.
     Summary(Summary),
 }

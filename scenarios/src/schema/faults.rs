@@ -388,7 +388,7 @@ message_faults! {
                 #[serde(default, skip_serializing_if = "Option::is_none")]
                 procs: Option<Vec<u32>>,
             }
-            /// Which way: a word of the transport's NIC, such as `post-no-memory`.
+            /// Which way: a word of the transport's NIC, such as `refuse-send`.
             fault: String,
         }
     }
@@ -406,12 +406,15 @@ mod tests {
 
     #[test]
     fn a_fault_strikes_at_a_time_at_a_rate_or_when() {
-        let loss = fault(r#"{"loss": {"rate": "1%", "between": ["1us", "2us"], "most": 3, "to": [1]}}"#);
+        let loss =
+            fault(r#"{"loss": {"rate": "1%", "between": ["1us", "2us"], "most": 3, "to": [1]}}"#);
         assert_eq!(loss.word(), "loss");
         assert_eq!(loss.selectors().to, Some(&[1][..]));
         assert!(matches!(loss.timing().trigger(), Ok(Trigger::Rate { most: Some(3), .. })));
         let crash = fault(r#"{"crash": {"procs": [1], "when": {"event": "connected"}}}"#);
-        assert!(matches!(crash.timing().trigger(), Ok(Trigger::When { when, .. }) if when.nth == 1));
+        assert!(
+            matches!(crash.timing().trigger(), Ok(Trigger::When { when, .. }) if when.nth == 1)
+        );
         for (text, remedy) in [
             (r#"{"crash": {"procs": [1]}}"#, "say when"),
             (r#"{"crash": {"procs": [1], "at": "1us", "rate": "1%"}}"#, "only one of"),

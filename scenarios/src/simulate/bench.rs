@@ -76,7 +76,7 @@ fn whole(
 ) -> Result<Bench, EngineError> {
     const STEP: u64 = 10_000;
     let loaded = file(name)?;
-    let lowered = lower::lower(&loaded, 1)?;
+    let lowered = lower(&loaded, 1)?;
     let clock = (counted == "connections").then(Clock::start);
     let mut world = World::new(lowered.fabric, lowered.apps, watching(&loaded, 0));
     while !ready(&world) {
@@ -136,7 +136,7 @@ fn seeds(name: &str, count: u64) -> Result<Bench, EngineError> {
     let mut bench = Bench::default();
     let mut digest = 0_u64;
     for seed in 0..count {
-        let lowered = lower::lower(&loaded, seed)?;
+        let lowered = lower(&loaded, seed)?;
         let mut world = World::new(lowered.fabric, lowered.apps, Watching::default());
         world.run(Time::NEVER, u64::MAX, false);
         if let Some(what) = world.settle() {

@@ -24,6 +24,9 @@ use lower::{Lowered, lower};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulator;
 
+/// The faults of a search that are not of a NIC.
+pub const SEARCH_FAULTS: &[&str] = &["loss", "duplicate", "crash", "early-timeout"];
+
 /// Events between two looks at whether somebody wants to stop.
 const SLICE: u64 = 200_000;
 /// Events that a report of what is wrong can draw on.
@@ -253,7 +256,7 @@ fn explore(
             word => match <Module as Simulated>::fault(word) {
                 Some(fault) => bounds.faults.push((fault, most)),
                 None => {
-                    let mut known = vec!["loss", "duplicate", "crash", "early-timeout"];
+                    let mut known = SEARCH_FAULTS.to_vec();
                     known.extend(<FaultOf<Module> as Named>::WORDS);
                     let why = crate::diagnostic::unknown("fault of a search", word, &known);
                     return Err(EngineError::Unable(why));

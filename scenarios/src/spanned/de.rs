@@ -208,7 +208,9 @@ struct Bare<'de>(&'de str);
 impl Bare<'_> {
     fn wants_content(&self) -> Error {
         let word = self.0;
-        de::Error::custom(format_args!("`{word}` needs its settings: write {{\"{word}\": {{...}}}}"))
+        de::Error::custom(format_args!(
+            "`{word}` needs its settings: write {{\"{word}\": {{...}}}}"
+        ))
     }
 }
 
@@ -310,12 +312,24 @@ mod tests {
         for (text, expected) in [
             ("[\n \"dto\"]", "f:2:2: unknown word `dto`, did you mean `dot`?"),
             ("[\n {\"crcle\": {}}]", "f:2:3: unknown word `crcle`, did you mean `circle`?"),
-            ("[{\"line\": {\n  \"lenght\": 1}}]", "f:2:3: unknown key `lenght`, did you mean `length`?"),
-            ("[{\"line\": {\"length\": 1, \"x\": 1}}]", "f:1:25: unknown key `x`, known: length, dashed"),
+            (
+                "[{\"line\": {\n  \"lenght\": 1}}]",
+                "f:2:3: unknown key `lenght`, did you mean `length`?",
+            ),
+            (
+                "[{\"line\": {\"length\": 1, \"x\": 1}}]",
+                "f:1:25: unknown key `x`, known: length, dashed",
+            ),
             ("[{\"line\":\n {}}]", "f:2:2: key `length` is missing"),
-            ("[{\"circle\": {\"radius\": 300}}]", "f:1:24: invalid value: integer `300`, expected u8"),
+            (
+                "[{\"circle\": {\"radius\": 300}}]",
+                "f:1:24: invalid value: integer `300`, expected u8",
+            ),
             ("[{\"circle\": {\"radius\": 1e400}}]", "f:1:24: expected u8, found number 1e400"),
-            ("[{\"circle\": {\"radius\": -1}}]", "f:1:24: invalid value: integer `-1`, expected u8"),
+            (
+                "[{\"circle\": {\"radius\": -1}}]",
+                "f:1:24: invalid value: integer `-1`, expected u8",
+            ),
             ("[{\"circle\": {\"radius\": {}}}]", "f:1:24: expected u8, found an object"),
             ("[\"circle\"]", "f:1:2: `circle` needs its settings: write {\"circle\": {...}}"),
             ("[{\"dot\": 1}]", "f:1:3: `dot` has no settings: write \"dot\""),

@@ -143,6 +143,14 @@ pub(super) struct Packed {
 }
 
 impl Packed {
+    /// Becomes `other`, in the memory that it has.
+    pub(super) fn copy(&mut self, other: &Packed) {
+        self.procs.copy_from_slice(&other.procs);
+        self.left.copy_from_slice(&other.left);
+        self.wire.clear();
+        self.wire.extend_from_slice(&other.wire);
+    }
+
     /// As bytes: what is compared and kept.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.clear();

@@ -85,7 +85,7 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
             }
             memory.choices(&state, &mut choices);
             for &choice in &choices {
-                after.clone_from(&state);
+                after.copy(&state);
                 let found = memory.apply(&mut after, choice);
                 outcome.progress.edges += 1;
                 if let Some(found) = found {
@@ -116,7 +116,7 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
         outcome.settled = resting.len() as u64;
         outcome.complete = !cut && wrong.is_none();
         if outcome.complete
-            && let Some(stuck) = first_stuck(origin.len(), &mut steps, &resting)
+            && let Some(stuck) = first_stuck(origin.len(), &steps, &resting)
         {
             let rule = "a state at rest can be reached from everywhere";
             let at = selvedge_core::Time::ZERO;
@@ -186,21 +186,24 @@ impl<T: Simulated, A: App + Clone + Hash> State<T, A> {
 
 /// The state with the smallest number, so one of the shortest paths, from which no state at rest
 /// can be reached. `steps` are (to, from).
-fn first_stuck(states: usize, steps: &mut [(u32, u32)], resting: &[u32]) -> Option<u32> {
-    steps.sort_unstable();
+fn first_stuck(states: usize, steps: &[(u32, u32)], resting: &[u32]) -> Option<u32> {
+    // Who leads to each state, one after the other: counted, then filled in.
     let mut starts = vec![0_u32; states + 1];
-    for &(to, _) in steps.iter() {
-        starts[to as usize + 1] += 1;
-    }
+    steps.iter().for_each(|&(to, _)| starts[to as usize + 1] += 1);
     for at in 0..states {
         starts[at + 1] += starts[at];
+    }
+    let (mut next, mut leads) = (starts.clone(), vec![0_u32; steps.len()]);
+    for &(to, from) in steps {
+        leads[next[to as usize] as usize] = from;
+        next[to as usize] += 1;
     }
     let mut good = vec![false; states];
     let mut stack = Vec::from(resting);
     resting.iter().for_each(|&state| good[state as usize] = true);
     while let Some(to) = stack.pop() {
         let range = starts[to as usize] as usize..starts[to as usize + 1] as usize;
-        for &(_, from) in &steps[range] {
+        for &from in &leads[range] {
             if !std::mem::replace(&mut good[from as usize], true) {
                 stack.push(from);
             }
@@ -216,8 +219,8 @@ mod tests {
     #[test]
     fn the_backward_pass_finds_what_cannot_come_to_rest() {
         // 0 -> 1 -> 2 (rests); 1 -> 3 <-> 4 is a livelock.
-        let mut steps = [(1, 0), (2, 1), (3, 1), (4, 3), (3, 4)];
-        assert_eq!(first_stuck(5, &mut steps, &[2]), Some(3));
-        assert_eq!(first_stuck(3, &mut [(1, 0), (2, 1)], &[2]), None);
+        let steps = [(1, 0), (2, 1), (3, 1), (4, 3), (3, 4)];
+        assert_eq!(first_stuck(5, &steps, &[2]), Some(3));
+        assert_eq!(first_stuck(3, &[(1, 0), (2, 1)], &[2]), None);
     }
 }

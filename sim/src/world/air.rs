@@ -166,6 +166,15 @@ impl<T: Simulated> Air<T> {
         echo: bool,
     ) {
         let bytes = T::Nic::wire_bytes(&packet);
+        if T::Nic::is_light(&packet) && self.down.is_clear() && self.packet_rules.is_empty() {
+            // Nothing on its way can stop it, and it stops nobody: one event for the whole way.
+            let to_node = (NodeId(from.nic), NodeId(to.nic));
+            let arrives = now + fabric.quiet(to_node.0, to_node.1, bytes) + late;
+            let stage = Stage::Arrive;
+            let at = self.put(Flight { from, to, packet: Some(packet), stage, echo, bytes });
+            let arrives = self.late(fabric, proc_of(to), arrives);
+            return self.schedule_for(fabric, proc_of(to), arrives, Item::Flight(at));
+        }
         let inject = fabric.topology.inject(NodeId(from.nic));
         let start = now + fabric.timing.nic;
         let crossing = self.links.cross(&fabric.topology, inject, None, start, bytes);
@@ -258,11 +267,7 @@ impl<T: Simulated> Air<T> {
         let flight = &mut self.flights[at as usize];
         flight.stage = Stage::Fate { receipt, rejected };
         let (from, to) = (flight.from, flight.to);
-        let (a, b) = (NodeId(to.nic), NodeId(from.nic));
-        let hops = u64::from(fabric.topology.hops(a, b));
-        let latency = fabric.topology.wire(fabric.topology.inject(a)).latency;
-        let hop = fabric.timing.hop;
-        let back = now + fabric.timing.nic * 2 + latency * 2 + hop * hops;
+        let back = now + fabric.quiet(NodeId(to.nic), NodeId(from.nic), 0);
         self.schedule_for(fabric, proc_of(from), back, Item::Flight(at));
     }
 
