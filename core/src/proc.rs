@@ -13,8 +13,9 @@ use crate::id::{EpId, ProcName};
 #[derive(Clone, Debug, Default)]
 pub struct ProcTable {
     names: Vec<ProcName>,
-    /// Endpoint index plus one; zero is a free slot. A power of two, at most three quarters full.
-    slots: Vec<u32>,
+    /// The name, so that a look-up is one look, and its endpoint plus one; zero is a free slot.
+    /// A power of two, at most three quarters full.
+    slots: Vec<(ProcName, u32)>,
 }
 
 impl ProcTable {
@@ -37,7 +38,7 @@ impl ProcTable {
         if self.slots.is_empty() {
             return None;
         }
-        match self.slots[self.slot(name)] {
+        match self.slots[self.slot(name)].1 {
             0 => None,
             found => Some(EpId(found - 1)),
         }
@@ -60,7 +61,7 @@ impl ProcTable {
         self.names.push(name);
         let ep = EpId((self.names.len() - 1) as u32);
         let slot = self.slot(name);
-        self.slots[slot] = ep.0 + 1;
+        self.slots[slot] = (name, ep.0 + 1);
         ep
     }
 
@@ -71,18 +72,18 @@ impl ProcTable {
         let mut slot = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & mask;
         loop {
             match self.slots[slot] {
-                0 => return slot,
-                found if self.names[found as usize - 1] == name => return slot,
+                (_, 0) => return slot,
+                (found, _) if found == name => return slot,
                 _ => slot = (slot + 1) & mask,
             }
         }
     }
 
     fn grow(&mut self) {
-        self.slots = alloc::vec![0; (self.slots.len() * 2).max(4)];
+        self.slots = alloc::vec![(ProcName::default(), 0); (self.slots.len() * 2).max(4)];
         for index in 0..self.names.len() {
             let slot = self.slot(self.names[index]);
-            self.slots[slot] = index as u32 + 1;
+            self.slots[slot] = (self.names[index], index as u32 + 1);
         }
     }
 }

@@ -29,6 +29,7 @@ struct Entry {
     seq: u32,
     to: u32,
     len: u32,
+    tag: Tag,
     asked: Time,
     answer: Option<Answer>,
     came: bool,
@@ -74,8 +75,8 @@ impl Ledger {
         let seq = flow.sent;
         flow.sent += 1;
         let name = self.first.wrapping_add(self.open.len() as u32);
-        let to = to.rank;
-        self.open.push_back(Entry { stream, seq, to, len, asked: now, answer: None, came: false });
+        let (to, asked) = (to.rank, now);
+        self.open.push_back(Entry { stream, seq, to, len, tag, asked, answer: None, came: false });
         FragId(name)
     }
 
@@ -98,9 +99,7 @@ impl Ledger {
         if entry.to != at || entry.len != len {
             return Err("a message is delivered whole, and to whom it was sent");
         }
-        if self.streams.name(selvedge_core::EpId(entry.stream)).map(|key| key.job)
-            != Some(u32::from(tag.0))
-        {
+        if entry.tag != tag {
             return Err("a message keeps its tag");
         }
         if entry.came {

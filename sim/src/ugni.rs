@@ -1,17 +1,27 @@
 //! uGNI in the simulator: the module of core on the GNI NIC of core.
 
+use std::sync::Arc;
+
 use selvedge_core::ugni::{self, Identity, Module, nic::Nic};
 use selvedge_core::{Address, ProcName, Violation};
 
 use crate::simulated::Simulated;
 
 /// How modules and their NICs are configured.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Setup {
-    /// The module.
-    pub module: ugni::Config,
+    /// The module: one configuration for all.
+    pub module: Arc<ugni::Config>,
     /// The device.
-    pub nic: ugni::nic::Config,
+    pub nic: Arc<ugni::nic::Config>,
+}
+
+impl Setup {
+    /// With these configurations.
+    #[must_use]
+    pub fn new(module: ugni::Config, nic: ugni::nic::Config) -> Setup {
+        Setup { module: Arc::new(module), nic: Arc::new(nic) }
+    }
 }
 
 impl Setup {
@@ -27,8 +37,8 @@ impl Setup {
             }
             config
         }
-        let module = ugni::Config { connect_tries: retries, ..still(self.module) };
-        Setup { module, nic: still(self.nic) }
+        let module = ugni::Config { connect_tries: retries, ..still(*self.module) };
+        Setup::new(module, still(*self.nic))
     }
 }
 
@@ -39,7 +49,8 @@ impl Simulated for Module {
 
     fn open(setup: &Setup, name: ProcName, address: Address, life: u32) -> (Module, Nic) {
         let me = Identity { name, address, incarnation: life };
-        (Module::new(me, setup.module), Nic::new(address, setup.nic, setup.module))
+        let nic = Nic::new(address, setup.nic.clone(), setup.module.clone());
+        (Module::new(me, setup.module.clone()), nic)
     }
 
     /// Credits are conserved: what the sender holds and what the receiver has not given back

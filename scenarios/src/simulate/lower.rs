@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use selvedge_core::config::Tunables;
-use selvedge_core::ugni::Module;
+use selvedge_core::ugni::{self, Module};
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_sim::draw::{Draws, Purpose};
 use selvedge_sim::fabric::{Fabric, Strategy, Timing};
@@ -101,17 +101,17 @@ fn fabric_of(loaded: &Loaded) -> Result<(topology::Topology, Timing), EngineErro
 }
 
 fn setup_of(loaded: &Loaded) -> Result<Setup, EngineError> {
-    let mut setup = Setup::default();
+    let (mut module, mut nic) = Default::default();
     let scenario = &loaded.scenario;
     for (name, value) in scenario.transport.tunables() {
-        let value = resolve("tunable", selvedge_core::ugni::Config::TABLE, name, value);
-        setup.module.set(name, value.map_err(unable)?).map_err(unable)?;
+        let value = resolve("tunable", ugni::Config::TABLE, name, value);
+        ugni::Config::set(&mut module, name, value.map_err(unable)?).map_err(unable)?;
     }
     for (name, value) in &scenario.nic {
-        let value = resolve("parameter", selvedge_core::ugni::nic::Config::TABLE, name, value);
-        setup.nic.set(name, value.map_err(unable)?).map_err(unable)?;
+        let value = resolve("parameter", ugni::nic::Config::TABLE, name, value);
+        ugni::nic::Config::set(&mut nic, name, value.map_err(unable)?).map_err(unable)?;
     }
-    Ok(setup)
+    Ok(Setup::new(module, nic))
 }
 
 fn placement_of(loaded: &Loaded, draws: &Draws) -> Vec<NodeId> {

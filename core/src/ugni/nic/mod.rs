@@ -7,6 +7,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::encode::encode;
@@ -188,31 +189,32 @@ enum Local {
     Hidden,
 }
 
-/// A GNI NIC as one proc sees it.
+/// A GNI NIC as one proc sees it. Laid out by hand, like the module: what its host polls and what
+/// a message touches comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Nic {
-    me: Address,
-    config: Config,
-    library: super::Config,
+    local: VecDeque<Local>,
+    remote: VecDeque<u32>,
+    done: VecDeque<Done>,
+    credits: VecDeque<EpId>,
+    later: Vec<(Time, Later)>,
+    local_overrun: bool,
+    remote_overrun: bool,
+    deaf: bool,
+    armed: [u8; Fault::ALL.len()],
     endpoints: Vec<Endpoint>,
     mailboxes: Vec<Mailbox>,
     unread: Slab<Unread>,
+    config: Arc<Config>,
+    library: Arc<super::Config>,
+    me: Address,
     slabs: u32,
+    returns: VecDeque<EpId>,
     sessions: BTreeMap<Address, Session>,
     pending: VecDeque<Pending>,
     wildcard: Option<Box<RecordBytes>>,
-    deaf: bool,
     held: Vec<(Address, Packet)>,
-    done: VecDeque<Done>,
-    local: VecDeque<Local>,
-    local_overrun: bool,
-    returns: VecDeque<EpId>,
-    remote: VecDeque<u32>,
-    remote_overrun: bool,
-    credits: VecDeque<EpId>,
-    /// By time.
-    later: Vec<(Time, Later)>,
-    armed: [u8; Fault::ALL.len()],
 }
 
 type Fx = NicEffect<Completion, Packet>;
@@ -220,7 +222,12 @@ type Fx = NicEffect<Completion, Packet>;
 impl Nic {
     /// A NIC at `me`, opened by a module with the configuration `library`.
     #[must_use]
-    pub fn new(me: Address, config: Config, library: super::Config) -> Nic {
+    pub fn new(
+        me: Address,
+        config: impl Into<Arc<Config>>,
+        library: impl Into<Arc<super::Config>>,
+    ) -> Nic {
+        let (config, library) = (config.into(), library.into());
         Nic {
             me,
             config,
@@ -536,6 +543,13 @@ impl Emulated for Nic {
             Packet::Credit { .. } => 8,
         };
         bytes.div_ceil(TRANSACTION).saturating_mul(ON_THE_WIRE)
+    }
+
+    fn is_light(packet: &Packet) -> bool {
+        match packet {
+            Packet::Datagram { body: Exchange::Directed(_), .. } | Packet::Smsg { .. } => false,
+            Packet::Datagram { .. } | Packet::Credit { .. } => true,
+        }
     }
 
     fn ordered(packet: &Packet) -> bool {
