@@ -1,7 +1,27 @@
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::wildcard_enum_match_arm)]
-//! Pure state machines of fabric transports.
+//! Pure state machines of fabric transports: connections, credits, messages.
+//!
+//! Everything here is data that changes only in `step`. Whoever drives it says what happened and
+//! when; it says what to do. The simulator drives it over simulated fabrics, the search over
+//! every history of small ones, the production driver over real ones: the same code.
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | [`machine`] | what a machine and a transport are; commands, notices, reasons |
+//! | [`drive`], [`app`], [`nic`] | the three sides of a transport: its driver, its application, its device |
+//! | [`sink`], [`time`], [`id`], [`tie`] | where effects go; integer time; names; who goes first |
+//! | [`credit`], [`pending`], [`deadline`], [`proc`] | accounts, wait lists in a slab, indexed deadlines, who has which endpoint |
+//! | [`wire`], [`modex`], [`config`], [`encode`] | records, addresses, tunables, the canonical form of a state |
+//! | [`ugni`] | Cray Gemini and Aries: the module, and the GNI NIC it runs on |
+//!
+//! Where to start: [`machine`], then [`ugni::connect`], which is one state machine on a few
+//! screens, with its table of tests beside it.
+//!
+//! Deliberately absent: a clock, randomness, input and output, threads, logging, payload bytes,
+//! and every dependency. `alloc` is used for the tables of a module and for the records of a
+//! connection; a message allocates nothing.
 
 extern crate alloc;
 

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use crate::diagnostic::unknown;
 use crate::machine::{NODES_MAX, Problem};
 use crate::schema::Scenario;
-use crate::schema::faults::Fault;
 use crate::schema::machine::Machine;
 use crate::schema::procs::Placement;
 use crate::schema::schedule::{Schedule, Seeds};

@@ -34,9 +34,7 @@ fn the_schemas_checked_in_are_those_of_the_types() {
 
 #[test]
 fn every_file_here_is_sound_and_meets_its_schema() {
-    for (folder, format) in
-        [("suite", SchemaOf::Scenario), ("machines", SchemaOf::Machine)]
-    {
+    for (folder, format) in [("suite", SchemaOf::Scenario), ("machines", SchemaOf::Machine)] {
         let files = discover::find(&[here(folder)]).expect("the folder is there");
         assert!(!files.is_empty(), "{folder} is empty");
         let schema = serde_json::to_value(schema::of(format)).expect("a schema is JSON");

@@ -35,10 +35,9 @@ impl App for Player {
     }
 }
 
-fn main() {
-    let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10);
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let fabric = Arc::new(Fabric::<Module> {
-        topology: TorusSpec::gemini([2, 1, 1]).build().expect("a small torus"),
+        topology: TorusSpec::gemini([2, 1, 1]).build()?,
         timing: Timing::default(),
         setup: Setup::default(),
         job: 1,
@@ -47,12 +46,14 @@ fn main() {
         strategy: Strategy::Fifo,
         draws: Draws::new(1),
     });
-    let mut world = World::new(fabric, vec![Player { rounds }; 2], Watching { record: if rounds < 100 {1000} else {0}, ..Watching::default() });
-    let end = world.run(Time::NEVER, u64::MAX, true);
+    let watching = Watching { record: 1_000, ..Watching::default() };
+    let mut world = World::new(fabric, vec![Player { rounds: 2 }; 2], watching);
+    world.run(Time::NEVER, u64::MAX, true);
     let unsettled = world.settle();
-    if let Some(r) = &world.watch.recorder { for l in r.tail(1000) { println!("{l}"); } }
-    println!("{end:?} at {} after {} events: {} delivered, {unsettled:?}, digest {:016x}", world.now(), world.watch.events, world.watch.delivered, world.watch.digest.value());
-    println!("{:?}", world.watch.found);
-    let lat = world.watch.latency.as_ref().unwrap();
-    println!("p50 {} ps", lat.value_at_quantile(0.5));
+    for line in world.watch.recorder.iter().flat_map(|recorder| recorder.tail(1_000)) {
+        println!("{line}");
+    }
+    let (delivered, digest) = (world.watch.delivered, world.watch.digest.value());
+    println!("{delivered} messages, digest {digest:016x}, still under way: {unsettled:?}");
+    Ok(())
 }

@@ -75,7 +75,7 @@ impl Draws {
         scale(self.draw(purpose, owner, counter), n)
     }
 
-    /// True in `parts_per_million` of a million cases: never at 0, always from 1,000,000 on.
+    /// True in `parts_per_billion` of a billion cases: never at 0, always from 1,000,000,000 on.
     /// The two ends cost no draw, and since draws are named, that shifts nothing.
     #[must_use]
     pub fn chance(
@@ -83,12 +83,12 @@ impl Draws {
         purpose: Purpose,
         owner: u32,
         counter: u64,
-        parts_per_million: u32,
+        parts_per_billion: u32,
     ) -> bool {
-        match parts_per_million {
+        match parts_per_billion {
             0 => false,
-            1_000_000.. => true,
-            parts => self.below(purpose, owner, counter, 1_000_000) < u64::from(parts),
+            1_000_000_000.. => true,
+            parts => self.below(purpose, owner, counter, 1_000_000_000) < u64::from(parts),
         }
     }
 
@@ -302,9 +302,9 @@ mod tests {
     #[test]
     fn chance_keeps_its_rate() {
         let hits = |rate| (0..20_000).filter(|&n| DRAWS.chance(Purpose::Loss, 0, n, rate)).count();
-        assert_eq!((hits(0), hits(1_000_000), hits(u32::MAX)), (0, 20_000, 20_000));
-        assert!((1_850..2_150).contains(&hits(100_000)), "{}", hits(100_000));
-        assert!((8..40).contains(&hits(1_000)), "{}", hits(1_000));
+        assert_eq!((hits(0), hits(1_000_000_000), hits(u32::MAX)), (0, 20_000, 20_000));
+        assert!((1_850..2_150).contains(&hits(100_000_000)), "{}", hits(100_000_000));
+        assert!((8..40).contains(&hits(1_000_000)), "{}", hits(1_000_000));
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub enum When {
     },
     /// Each time it could, with a chance.
     Rate {
-        /// In a million.
-        ppm: u32,
+        /// In a billion.
+        ppb: u32,
         /// From when.
         from: Time,
         /// Until when.

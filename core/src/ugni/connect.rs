@@ -1297,3 +1297,7 @@ enum Hearing {
         from: Option<Peer>,
     },
 }
+
+#[cfg(test)]
+#[path = "connect_tests.rs"]
+mod tests;

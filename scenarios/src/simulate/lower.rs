@@ -188,7 +188,7 @@ fn rule_of(fault: &Fault) -> Result<Rule<Module>, EngineError> {
             When::At { at: Time(at.0.0), lasts: lasts.map(|lasts| lasts.0) }
         }
         Trigger::Rate { rate, between, most } => When::Rate {
-            ppm: rate.0,
+            ppb: rate.0,
             from: between.map_or(Time::ZERO, |[from, _]| Time(from.0.0)),
             until: between.map_or(Time::NEVER, |[_, until]| Time(until.0.0)),
             most,

@@ -305,7 +305,7 @@ impl<T: Simulated> Air<T> {
         let strikes = self.rules[at as usize].strikes_now(
             &fabric.plan.0[at as usize].when,
             now,
-            |ppm, counter| fabric.draws.chance(purpose, at, counter, ppm),
+            |ppb, counter| fabric.draws.chance(purpose, at, counter, ppb),
         );
         if strikes {
             self.struck.push((at, proc));

@@ -32,10 +32,10 @@ impl Active {
     ) -> bool {
         let strikes = match when {
             When::At { .. } | When::Happens { .. } => self.on,
-            When::Rate { ppm, from, until, most } => {
+            When::Rate { ppb, from, until, most } => {
                 let open = *from <= now && now < *until && most.is_none_or(|m| self.strikes < m);
                 self.draws += u64::from(open);
-                open && chance(*ppm, self.draws)
+                open && chance(*ppb, self.draws)
             }
         };
         self.strikes += u64::from(strikes);

@@ -1,0 +1,204 @@
+//! Small worlds: two or three procs, each with a list of things to ask for.
+//!
+//! The same procs run in a timed [`World`] and stand in a [`Space`] where time stands still, so
+//! what a property says of one history a search can say of all.
+
+use std::sync::Arc;
+
+use selvedge_core::ugni::{Config, nic};
+use selvedge_core::{App, Fabric as Asking, Hold, NodeId, Notice, ProcName, Span, Tag};
+use selvedge_sim::draw::Draws;
+use selvedge_sim::explore::{Bounds, Space};
+use selvedge_sim::fabric::{Fabric, Strategy, Timing};
+use selvedge_sim::fault::{Plan, Rule};
+use selvedge_sim::simulated::Simulated;
+use selvedge_sim::topology::{DirectSpec, Topology, TorusSpec};
+use selvedge_sim::ugni::Setup;
+use selvedge_sim::watch::Watching;
+use selvedge_sim::world::World;
+
+/// The job that all small worlds run.
+pub const JOB: u32 = 1;
+
+/// Bytes of every message.
+pub const BYTES: u32 = 8;
+
+/// One thing that a proc asks for, and of which rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ask {
+    /// A connection.
+    Connect(u32),
+    /// A message.
+    Send(u32),
+    /// The end of a connection.
+    Close(u32),
+}
+
+/// When a proc asks for the next thing on its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pace {
+    /// For all of it as soon as it is up.
+    AtOnce,
+    /// When what it asked for before has been answered.
+    InTurn,
+}
+
+/// What a proc does: it goes through a list, and takes whatever comes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Script {
+    asks: Arc<[Ask]>,
+    pace: Pace,
+    next: u16,
+}
+
+impl Script {
+    /// A proc that asks for nothing.
+    #[must_use]
+    pub fn idle() -> Script {
+        Script::at_once(&[])
+    }
+
+    /// A proc that asks for everything at once.
+    #[must_use]
+    pub fn at_once(asks: &[Ask]) -> Script {
+        Script { asks: asks.into(), pace: Pace::AtOnce, next: 0 }
+    }
+
+    /// A proc that asks for one thing after another.
+    #[must_use]
+    pub fn in_turn(asks: &[Ask]) -> Script {
+        Script { asks: asks.into(), pace: Pace::InTurn, next: 0 }
+    }
+
+    /// Whether everything on the list was asked for.
+    #[must_use]
+    pub fn is_through(&self) -> bool {
+        usize::from(self.next) == self.asks.len()
+    }
+
+    /// The messages on the list.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.asks.iter().filter(|ask| matches!(ask, Ask::Send(_))).count() as u64
+    }
+
+    fn go_on(&mut self, fabric: &mut impl Asking) {
+        while let Some(&ask) = self.asks.get(usize::from(self.next)) {
+            self.next += 1;
+            let name = |rank| ProcName { job: JOB, rank };
+            match ask {
+                Ask::Connect(rank) => fabric.connect(name(rank)),
+                Ask::Send(rank) => {
+                    fabric.send(name(rank), Tag(0), BYTES, Hold::Copied);
+                }
+                Ask::Close(rank) => fabric.close(name(rank)),
+            }
+            if self.pace == Pace::InTurn {
+                break;
+            }
+        }
+    }
+
+    /// Whether `notice` answers what was asked for last.
+    fn is_answer(&self, notice: Notice) -> bool {
+        let Some(last) = self.next.checked_sub(1) else { return false };
+        match (self.asks[usize::from(last)], notice) {
+            (Ask::Connect(to), Notice::Connected { peer, .. } | Notice::Closed { peer, .. })
+            | (Ask::Close(to), Notice::Closed { peer, .. }) => peer.rank == to,
+            (
+                Ask::Send(_),
+                Notice::Sent { .. } | Notice::Failed { .. } | Notice::Unknown { .. },
+            ) => true,
+            (Ask::Connect(_) | Ask::Send(_) | Ask::Close(_), _) => false,
+        }
+    }
+}
+
+impl App for Script {
+    /// It begins a moment after it is up: so a search may let something go wrong before.
+    fn start(&mut self, fabric: &mut impl Asking) {
+        if !self.is_through() {
+            fabric.wake_after(Span::ZERO);
+        }
+    }
+
+    fn woken(&mut self, fabric: &mut impl Asking) {
+        self.go_on(fabric);
+    }
+
+    fn notice(&mut self, fabric: &mut impl Asking, notice: Notice) {
+        if self.pace == Pace::InTurn && self.is_answer(notice) {
+            self.go_on(fabric);
+        }
+    }
+}
+
+/// A fabric of `procs` procs on a crossbar, each on its own node. Nothing goes wrong there, and
+/// ties are broken in the order of causes.
+#[must_use]
+pub fn crossbar<T: Simulated>(procs: u32, setup: T::Setup) -> Fabric<T> {
+    let topology = DirectSpec::crossbar(procs).build().expect("a crossbar of some nodes builds");
+    around(topology, (0..procs).map(NodeId).collect(), setup)
+}
+
+/// A fabric of `procs` procs on a ring of as many Gemini routers.
+#[must_use]
+pub fn ring<T: Simulated>(procs: u32, setup: T::Setup) -> Fabric<T> {
+    let topology = TorusSpec::gemini([procs, 1, 1]).build().expect("a ring of some routers builds");
+    let placement = (0..procs).map(|proc| NodeId(topology.first_node(proc))).collect();
+    around(topology, placement, setup)
+}
+
+fn around<T: Simulated>(topology: Topology, placement: Vec<NodeId>, setup: T::Setup) -> Fabric<T> {
+    Fabric {
+        topology,
+        timing: Timing::default(),
+        setup,
+        job: JOB,
+        placement,
+        plan: Plan::default(),
+        strategy: Strategy::Fifo,
+        draws: Draws::new(1),
+    }
+}
+
+/// A fabric with other rules of chance: seed, schedule, faults.
+#[must_use]
+pub fn shaken<T: Simulated>(
+    fabric: Fabric<T>,
+    seed: u64,
+    strategy: Strategy,
+    rules: Vec<Rule<T>>,
+) -> Fabric<T> {
+    Fabric { draws: Draws::new(seed), strategy, plan: Plan(rules), ..fabric }
+}
+
+/// A timed world in which nothing has happened yet.
+#[must_use]
+pub fn timed<T: Simulated>(fabric: Fabric<T>, scripts: &[Script]) -> World<T, Script> {
+    let watching = Watching { record: 64, ..Watching::default() };
+    World::new(Arc::new(fabric), scripts.to_vec(), watching)
+}
+
+/// A module and a NIC of which a search can see all: two slots a mailbox, no time, and one
+/// repetition at most of any one step.
+///
+/// A mailbox rests for longer than any packet lives. Where time stands still packets live for
+/// ever, so no mailbox is lent twice.
+#[must_use]
+pub fn tiny() -> Setup {
+    let module = Config { smsg_credits: 2, slab_mailboxes: 1, ..Config::default() };
+    let Setup { module, nic } = Setup::new(module, nic::Config::default()).timeless(1);
+    Setup::new(Config { mailbox_rest: 1, ..*module }, *nic)
+}
+
+/// Every history of a crossbar with these procs.
+#[must_use]
+pub fn timeless<T: Simulated>(
+    setup: T::Setup,
+    scripts: &[Script],
+    bounds: Bounds<T>,
+) -> Space<T, Script> {
+    let fabric = crossbar(scripts.len() as u32, setup);
+    Space::new(Arc::new(fabric), scripts.to_vec(), bounds)
+}

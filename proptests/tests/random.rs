@@ -1,0 +1,350 @@
+//! Worlds drawn at random: schedules, faults, tunables, scripts. Whatever is drawn, the world
+//! comes to rest, every command has its one answer, no rule is broken, and every credit is where
+//! it belongs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use selvedge_core::config::Tunables;
+use selvedge_core::ugni::nic::{self, Fault};
+use selvedge_core::ugni::{self, Module};
+use selvedge_core::{Nic, Reason, Span, Time};
+use selvedge_proptests::world::{
+    Ask::{Close, Connect, Send},
+    Script, crossbar, ring, shaken, timed,
+};
+use selvedge_sim::fabric::Strategy as Schedule;
+use selvedge_sim::fault::{Harm, Rule, What, When};
+use selvedge_sim::ugni::Setup;
+use selvedge_sim::watch::Kind;
+use selvedge_sim::world::{End, World};
+
+/// A world as drawn. Its numbers mean little alone, so that it shrinks to a small one.
+#[derive(Clone)]
+struct Drawn {
+    seed: u64,
+    torus: bool,
+    batch: u32,
+    schedule: Schedule,
+    module: ugni::Config,
+    nic: nic::Config,
+    scripts: Vec<Script>,
+    faults: Vec<Wrong>,
+}
+
+/// On few lines, with what differs from the default.
+impl fmt::Debug for Drawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Drawn { seed, torus, batch, schedule, module, nic, .. } = self;
+        write!(f, "seed {seed}, torus {torus}, batch {batch}, {schedule:?}")?;
+        unusual(module, f)?;
+        unusual(nic, f)?;
+        for part in self.scripts.iter().map(|script| format!("{script:?}")) {
+            write!(f, "\n{part}")?;
+        }
+        self.faults.iter().try_for_each(|wrong| write!(f, "\n{wrong:?}"))
+    }
+}
+
+fn unusual<C: Tunables>(config: &C, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let rows = C::TABLE.iter().map(|row| (row, config.get(row.name)));
+    rows.filter(|(row, value)| *value != Some(row.default))
+        .try_for_each(|(row, value)| write!(f, ", {} {}", row.name, value.unwrap_or_default()))
+}
+
+/// Something that goes wrong now and then.
+#[derive(Clone, Copy, Debug)]
+struct Wrong {
+    what: Which,
+    parts_per_thousand: u32,
+    most: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Which {
+    Nic(Fault),
+    Loss,
+    Late(Span),
+}
+
+impl Wrong {
+    fn rule(self) -> Rule<Module> {
+        let packets = |harm| What::Packets { harm, from: None, to: None, nodes: None, links: None };
+        let what = match self.what {
+            Which::Nic(fault) => What::Nic(fault),
+            Which::Loss => packets(Harm::Loss),
+            Which::Late(by) => packets(Harm::Reorder(by)),
+        };
+        let (ppb, most) = (self.parts_per_thousand * 1_000_000, Some(self.most));
+        let when = When::Rate { ppb, from: Time::ZERO, until: Time::NEVER, most };
+        Rule { what, when, procs: None }
+    }
+}
+
+// ---- how they are drawn ------------------------------------------------------------------------
+
+fn schedules() -> impl Strategy<Value = Schedule> {
+    let jitter = || (0_u64..3_000).prop_map(Span::from_ns);
+    prop_oneof![
+        Just(Schedule::Fifo),
+        jitter().prop_map(|jitter| Schedule::Random { jitter }),
+        (1_u32..5, 10_u64..600, jitter()).prop_map(|(depth, steps, jitter)| Schedule::Pct {
+            depth,
+            steps,
+            jitter
+        }),
+    ]
+}
+
+fn faults(kinds: &'static [Fault]) -> impl Strategy<Value = Vec<Wrong>> {
+    let which = prop_oneof![
+        6 => prop::sample::select(kinds).prop_map(Which::Nic),
+        1 => Just(Which::Loss),
+        1 => (1_u64..20).prop_map(|us| Which::Late(Span::from_us(us))),
+    ];
+    let wrong = (which, 1_u32..400, 1_u64..6).prop_map(|(what, parts_per_thousand, most)| Wrong {
+        what,
+        parts_per_thousand,
+        most,
+    });
+    prop::collection::vec(wrong, 0..4).prop_map(once)
+}
+
+/// Two faults strike once at most. A second false `TIMEOUT` says that the peer is dead, and who
+/// believes it does not read what the peer has called sent; a second refused set-up leaves a
+/// mailbox that nobody can read.
+fn once(mut faults: Vec<Wrong>) -> Vec<Wrong> {
+    for rare in [Fault::RefuseSetup, Fault::EndTimeout] {
+        let is_rare = |wrong: &Wrong| matches!(wrong.what, Which::Nic(fault) if fault == rare);
+        let first = faults.iter().position(is_rare);
+        let mut at = 0..;
+        faults.retain(|wrong| at.next() == first || !is_rare(wrong));
+        faults.iter_mut().filter(|wrong| is_rare(wrong)).for_each(|wrong| wrong.most = 1);
+    }
+    faults
+}
+
+/// Tunables near their least values, where things run out.
+fn modules() -> impl Strategy<Value = ugni::Config> {
+    let counts = (2_u64..=8, 1_u64..=3, 1_u64..=4, 1_u64..=40, 1_u64..=40);
+    let queues = (1_u64..=8, 1_u64..=20, 1_u64..=8, 0_u64..=20, 1_u64..=10, 0_u64..=1);
+    (counts, queues).prop_map(|(counts, queues)| {
+        let (smsg_credits, slab_mailboxes, slabs_max, waiting_max, copies_max) = counts;
+        let (sends, close_ms, remote_cq, smsg_retries, connect_tries, reconnect) = queues;
+        // Entries for as many credit returns as all peers together can cause at once.
+        let local_cq_reserve = 40;
+        let local_cq = sends + local_cq_reserve;
+        let config = ugni::Config {
+            smsg_credits,
+            slab_mailboxes,
+            slabs_max,
+            waiting_max,
+            copies_max,
+            local_cq,
+            local_cq_reserve,
+            remote_cq,
+            smsg_retries,
+            connect_tries,
+            reconnect,
+            close_timeout: Span::from_ms(close_ms).0,
+            ..ugni::Config::default()
+        };
+        assert!(is_legal(&config));
+        config
+    })
+}
+
+fn nics() -> impl Strategy<Value = nic::Config> {
+    (1_u64..=8, 0_u64..=1, 0_u64..=3, 0_u64..=1, 0_u64..=10).prop_map(
+        |(credit_batch, credit_event, delay_us, announce_again, datagram_retries)| {
+            let config = nic::Config {
+                credit_batch,
+                credit_event,
+                datagram_delay: Span::from_us(delay_us).0,
+                announce_again,
+                datagram_retries,
+                // An event is ahead of its message by less than a record takes.
+                early_by: Span::from_ns(300).0,
+                ..nic::Config::default()
+            };
+            assert!(is_legal(&config));
+            config
+        },
+    )
+}
+
+/// Whether every value lies within the bounds of its row.
+fn is_legal<C: Tunables>(config: &C) -> bool {
+    C::TABLE
+        .iter()
+        .all(|row| config.get(row.name).is_some_and(|value| (row.min..=row.max).contains(&value)))
+}
+
+fn scripts(procs: u32, asks: usize) -> impl Strategy<Value = Vec<Script>> {
+    let script = move |rank: u32| {
+        let peer = move || (1..procs).prop_map(move |step| (rank + step) % procs);
+        let ask = prop_oneof![
+            6 => peer().prop_map(Send),
+            1 => peer().prop_map(Connect),
+            1 => peer().prop_map(Close),
+        ];
+        (prop::collection::vec(ask, 0..=asks), any::<bool>()).prop_map(|(asks, at_once)| {
+            if at_once { Script::at_once(&asks) } else { Script::in_turn(&asks) }
+        })
+    };
+    (0..procs).map(script).collect::<Vec<_>>()
+}
+
+fn worlds(
+    scripts: impl Strategy<Value = Vec<Script>>,
+    kinds: &'static [Fault],
+) -> impl Strategy<Value = Drawn> {
+    let place = (any::<u64>(), any::<bool>(), 1_u32..=16);
+    let parts = (place, schedules(), modules(), nics(), scripts, faults(kinds));
+    parts.prop_map(|((seed, torus, batch), schedule, module, nic, scripts, faults)| {
+        // Where no later event is sure to come, the module has to look again.
+        let relook_delay = (1 - nic.announce_again) * 2 * nic.early_by;
+        let module = ugni::Config { relook_delay, ..module };
+        Drawn { seed, torus, batch, schedule, module, nic, scripts, faults }
+    })
+}
+
+// ---- what has to hold --------------------------------------------------------------------------
+
+/// Runs a world to rest. What is wrong, with the last events.
+fn run(drawn: &Drawn) -> Result<World<Module, Script>, TestCaseError> {
+    let procs = drawn.scripts.len() as u32;
+    let setup = Setup::new(drawn.module, drawn.nic);
+    let mut fabric = if drawn.torus { ring(procs, setup) } else { crossbar(procs, setup) };
+    fabric.timing.batch = drawn.batch;
+    let rules = drawn.faults.iter().map(|wrong| wrong.rule()).collect();
+    let fabric = shaken::<Module>(fabric, drawn.seed, drawn.schedule, rules);
+    let mut world = timed(fabric, &drawn.scripts);
+    let end = world.run(Time::NEVER, 200_000, true);
+    let busy = if end == End::Rest { world.settle() } else { None };
+    let all = || (0..procs).flat_map(|a| (0..procs).map(move |b| (a, b)));
+    world.check_pairs(all().filter(|(a, b)| a != b));
+    let last = || {
+        let recorder = world.watch.recorder.as_ref();
+        recorder.map_or(String::new(), |recorder| recorder.tail(64).join("\n"))
+    };
+    if let Some(found) = world.watch.found.first() {
+        let kind = match found.kind {
+            Kind::Safety => "safety",
+            Kind::Progress => "progress",
+        };
+        return Err(TestCaseError::fail(format!(
+            "{kind}: {} (proc {}, {})\n{busy:?}\n{}",
+            found.rule,
+            found.proc,
+            found.at,
+            last()
+        )));
+    }
+    prop_assert_eq!(end, End::Rest, "it never comes to rest\n{}", last());
+    let through = world.procs().iter().all(|proc| proc.app.is_through());
+    prop_assert!(through, "an answer is missing\n{}", last());
+    // What is not called failed or unknown is called sent, and all that came.
+    let watch = &world.watch;
+    let (failed, unknown) = (total(&watch.failed), total(&watch.unknown));
+    prop_assert!(watch.delivered + failed <= watch.messages);
+    prop_assert!(watch.delivered + failed + unknown >= watch.messages);
+    let asked: u64 = drawn.scripts.iter().map(Script::messages).sum();
+    prop_assert_eq!(watch.messages, asked);
+    Ok(world)
+}
+
+fn total(counts: &BTreeMap<Reason, u64>) -> u64 {
+    counts.values().sum()
+}
+
+/// Every slot of every mailbox is accounted for: the sender holds a credit for it, or the
+/// receiver has freed it and not yet told.
+fn conserved(drawn: &Drawn, world: &World<Module, Script>) -> Result<(), TestCaseError> {
+    let batch = drawn.nic.credit_batch.min(drawn.module.smsg_credits / 2).max(1);
+    for [here, there] in [[0, 1], [1, 0]].map(|pair| pair.map(|rank| &world.procs()[rank])) {
+        let credits = here.transport.credits(there.name);
+        prop_assert_eq!(credits.is_some(), there.transport.credits(here.name).is_some());
+        if let Some(credits) = credits {
+            prop_assert_eq!(u64::from(credits.held() + credits.owed()), drawn.module.smsg_credits);
+            prop_assert_eq!(credits.owed(), there.nic.unreturned(here.address));
+            prop_assert!(u64::from(credits.owed()) < batch, "a whole batch goes back");
+        }
+    }
+    Ok(())
+}
+
+const DATAGRAMS: &[Fault] = &[
+    Fault::RefusePostSession,
+    Fault::RefusePostMemory,
+    Fault::RefuseWildcard,
+    Fault::EndTimeout,
+    Fault::EndTerminated,
+    Fault::EndError,
+    Fault::HoldDatagram,
+    Fault::DeafWildcard,
+    Fault::RefuseSetup,
+    Fault::RefuseRegister,
+    Fault::BusyUnbind,
+];
+
+const MESSAGES: &[Fault] = &[
+    Fault::RefuseSend,
+    Fault::FailSend,
+    Fault::EarlyEvent,
+    Fault::DuplicateEvent,
+    Fault::HoldCredits,
+    Fault::RemoteOverrun,
+];
+
+/// The same worlds in every run: a failure is there for everybody, or for nobody.
+fn config() -> ProptestConfig {
+    let rng_seed = RngSeed::Fixed(0x5E1F);
+    ProptestConfig { cases: 128, max_shrink_iters: 4_096, rng_seed, ..ProptestConfig::default() }
+}
+
+/// So many messages there, and so many back.
+fn streams() -> impl Strategy<Value = Vec<Script>> {
+    (0_usize..40, 0_usize..40).prop_map(|(there, back)| {
+        vec![Script::at_once(&vec![Send(1); there]), Script::in_turn(&vec![Send(0); back])]
+    })
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Two procs that call each other while datagrams fail.
+    #[test]
+    fn the_connect_race_ends(drawn in worlds(scripts(2, 4), DATAGRAMS)) {
+        let world = run(&drawn)?;
+        conserved(&drawn, &world)?;
+    }
+
+    /// Three procs, every kind of fault.
+    #[test]
+    fn any_fault_is_survived(drawn in worlds(scripts(3, 5), <nic::Nic as Nic>::FAULTS)) {
+        run(&drawn)?;
+    }
+
+    /// Many messages through few slots.
+    #[test]
+    fn credits_are_conserved(drawn in worlds(streams(), MESSAGES)) {
+        let world = run(&drawn)?;
+        conserved(&drawn, &world)?;
+    }
+
+    /// Where nothing goes wrong every message is sent, and the connections stay up.
+    #[test]
+    fn nothing_fails_by_itself(drawn in worlds(streams(), MESSAGES)) {
+        let mut drawn = drawn;
+        drawn.faults.clear();
+        (drawn.module.waiting_max, drawn.module.copies_max) = (40, 40);
+        let world = run(&drawn)?;
+        conserved(&drawn, &world)?;
+        let up = u64::from(world.watch.messages > 0) * 2;
+        prop_assert_eq!(world.watch.delivered, world.watch.messages);
+        prop_assert_eq!((world.watch.connections, world.watch.reconnects), (up, 0));
+    }
+}
