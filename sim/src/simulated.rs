@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use selvedge_core::{Address, Machine, Named, Nic, NicEffect, NicEvent, ProcName, Transport};
+use selvedge_core::{Address, Named, Nic, NicEffect, NicEvent, ProcName, Transport};
 
 /// A transport with a NIC model.
 pub trait Simulated:
@@ -50,4 +50,4 @@ pub type OfNic<T> = NicEvent<Op<T>, Packet<T>, Receipt<T>, Fault<T>>;
 /// What its NIC wants.
 pub type ByNic<T> = NicEffect<Completion<T>, Packet<T>>;
 /// What it wants.
-pub type Effect<T> = <T as Machine>::Effect;
+pub type Effect<T> = selvedge_core::Effect<Op<T>>;

@@ -37,7 +37,9 @@ impl Setup {
             }
             config
         }
-        let module = ugni::Config { connect_tries: retries, ..still(*self.module) };
+        // A mailbox rests for ever: while time stands still, no packet is too old to come.
+        let module =
+            ugni::Config { connect_tries: retries, mailbox_rest: 1, ..still(*self.module) };
         Setup::new(module, still(*self.nic))
     }
 }

@@ -26,7 +26,7 @@ crate::tunables! {
         unbind_retry: Time = 10_000_000, 0 => 9_000_000_000_000_000_000, "First wait before an endpoint that is still busy is unbound again.";
         send_retry: Time = 1_000_000, 0 => 9_000_000_000_000_000_000, "Wait before a message that the device refused is sent again.";
         stall_timeout: Time = 1_000_000_000_000, 0 => 9_000_000_000_000_000_000, "Wait for credits before the peer is asked whether it lives; it takes the place of Open MPI's wait for ever.";
-        mailbox_rest: Time = 1_000_000_000, 0 => 9_000_000_000_000_000_000, "How long a mailbox rests between two leases: longer than any packet lives.";
+        mailbox_rest: Time = 10_000_000_000, 0 => 9_000_000_000_000_000_000, "How long a mailbox rests between two leases: longer than any packet lives.";
         rescan_delay: Time = 10_000_000, 0 => 9_000_000_000_000_000_000, "After an overrun, wait before all mailboxes are looked at again: longer than an event runs ahead of its message.";
         rescan_passes: Count = 4, 2 => 1_000, "Looks at all mailboxes after an overrun, at most; fewer if a look finds nothing.";
         relook_delay: Time = 0, 0 => 9_000_000_000_000_000_000, "Look again at a mailbox whose event brought nothing, after this wait; 0: a later event is sure to come.";

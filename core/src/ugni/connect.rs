@@ -1,5 +1,8 @@
 //! One connection with one peer, from the first want to the last unbind.
 //!
+//! Over 800 lines because it is one table: seven states, one after the other, and in each every
+//! event has its cell. Cut in two it could not be read as one.
+//!
 //! Takes the place of the connect start, progress and finish routines and of the disconnect
 //! routine of the old transport, and changes four things on purpose:
 //!
@@ -675,6 +678,7 @@ impl Link {
                 self.refused(why, now, config);
                 Verdict::Taken
             }
+            Event::SetupRefused => self.settle_then_tell(Some(mbox), Reason::SetupRefused, heard),
             Event::Lost => self.settle_then_tell(Some(mbox), Reason::TransactionError, heard),
             Event::Expired if now >= until => self.settle_then_tell(Some(mbox), why, heard),
             Event::Expired if self.retry_due(now) => {
@@ -684,7 +688,6 @@ impl Link {
             Event::Resolved
             | Event::Unresolved(_)
             | Event::Granted(_)
-            | Event::SetupRefused
             | Event::Settled
             | Event::Drained
             | Event::CloseAsked
@@ -791,6 +794,32 @@ impl Link {
                 self.post = Post::None;
                 self.tell(now, config, fx)
             }
+            Event::SetupRefused => {
+                match step {
+                    // Whoever reads it sets it up first.
+                    Break::Settling { .. } | Break::Telling { .. } => {}
+                    Break::Draining if self.tired(config) => {
+                        return self.leave(mbox, why, next, fx);
+                    }
+                    Break::Draining => {
+                        let until = now + self.backoff(config.unbind_retry, config);
+                        self.state = State::Breaking { mbox, why, step, next, until };
+                    }
+                }
+                Verdict::Taken
+            }
+            Event::Expired if now >= until && step == Break::Draining => {
+                let until = Time::NEVER;
+                self.state = State::Breaking { mbox, why, step, next, until };
+                fx.push(Effect::Drain);
+                Verdict::Taken
+            }
+            Event::Expired if now >= until && self.post == Post::Cancelling => {
+                let until = now + self.backoff(config.answer_timeout, config);
+                self.state = State::Breaking { mbox, why, step, next, until };
+                fx.push(Effect::Cancel);
+                Verdict::Taken
+            }
             Event::Expired if now >= until => {
                 self.tire(config, fx);
                 let until = now + self.backoff(config.answer_timeout, config);
@@ -802,7 +831,6 @@ impl Link {
             Event::Resolved
             | Event::Unresolved(_)
             | Event::Granted(_)
-            | Event::SetupRefused
             | Event::Lost
             | Event::CloseAsked
             | Event::GoodbyeDone
@@ -824,6 +852,7 @@ impl Link {
         match event {
             Event::Unbound => self.end(mbox, why, next, fx),
             Event::UnbindBusy => {
+                let _ = self.tired(config);
                 let retry = now + self.backoff(config.unbind_retry, config);
                 self.state = State::Unbinding { mbox, why, next, retry };
                 Verdict::Taken
@@ -945,8 +974,12 @@ impl Link {
             | State::Starved { .. }
             | State::Unbinding { .. } => Body::Bye { answered: false, from: None },
         };
+        // An attempt of the peer that waits for its turn is not over.
+        let pending = matches!(self.state, State::Breaking { next: Some(_), .. });
         let (sees, over) = if accepted {
             (self.heard, Generation(self.heard.0 - 1))
+        } else if pending {
+            (Generation::NONE, Generation(self.heard.0 - 1))
         } else {
             (Generation::NONE, self.heard)
         };
@@ -1062,7 +1095,8 @@ impl Link {
         self.tell(now, config, fx)
     }
 
-    /// Both goodbyes are through.
+    /// Both goodbyes are through: nothing can be in the mailbox any more. Only a datagram that is
+    /// still out keeps the endpoint.
     fn part(
         &mut self,
         mbox: MboxId,
@@ -1071,10 +1105,18 @@ impl Link {
         config: &Config,
         fx: &mut impl Sink<Effect>,
     ) -> Verdict {
-        let step = Break::Telling { told: true, silent: true };
-        self.state =
-            State::Breaking { mbox: Some(mbox), why, step, next: None, until: Time::NEVER };
-        self.tell(now, config, fx)
+        let mbox = Some(mbox);
+        match self.post {
+            Post::None | Post::Session { .. } | Post::Backoff { .. } => {
+                self.post = Post::None;
+                self.leave(mbox, why, None, fx)
+            }
+            Post::Out { .. } | Post::Cancelling => {
+                let step = Break::Telling { told: true, silent: true };
+                self.state = State::Breaking { mbox, why, step, next: None, until: Time::NEVER };
+                self.tell(now, config, fx)
+            }
+        }
     }
 
     /// Goes on with a break: says goodbye; and when all is said, withdraws what is still out
@@ -1098,14 +1140,16 @@ impl Link {
                 if !self.window.is_open() {
                     return self.leave(mbox, why, next, fx);
                 }
-                let (step, until) = (Break::Draining, Time::NEVER);
+                // The last message may be announced and not be there yet.
+                let (step, until) = (Break::Draining, now + Span(config.rescan_delay));
                 self.state = State::Breaking { mbox, why, step, next, until };
-                fx.push(Effect::Drain);
             }
             // An offer must not be taken any more; nor may anything be out at the end.
             Post::Out { bye, .. } if !bye || told && silent => {
                 self.post = Post::Cancelling;
                 fx.push(Effect::Cancel);
+                let until = now + self.backoff(config.answer_timeout, config);
+                self.state = State::Breaking { mbox, why, step, next, until };
             }
             Post::None
             | Post::Out { .. }

@@ -673,7 +673,9 @@ impl Module {
                 if !found && self.config.relook_delay > 0 {
                     self.relooks.push_back((now + Span(self.config.relook_delay), ep));
                 }
-                if self.link(ep).is_some_and(|link| !link.is_ready()) {
+                // What could not be read because it could not be set up is not empty.
+                let drained = |slot: &mut Slot| slot.paired && !slot.link.is_ready();
+                if self.slot_mut(ep).is_some_and(drained) {
                     let _ = self.link_event(now, ep, connect::Event::Drained, fx);
                 }
                 Verdict::Taken

@@ -87,7 +87,7 @@ impl<T: Simulated> Air<T> {
             free: Vec::new(),
             links: Links::new(&fabric.topology, fabric.timing.queue_bytes),
             down: Down::default(),
-            rules: fabric.plan.0.iter().map(|_| Active::default()).collect(),
+            rules: Active::all(&fabric.plan),
             packet_rules: which(|what| {
                 matches!(what, Wrong::Packets { .. } | Wrong::Partition(_))
             }),
@@ -305,7 +305,7 @@ impl<T: Simulated> Air<T> {
         let strikes = self.rules[at as usize].strikes_now(
             &fabric.plan.0[at as usize].when,
             now,
-            |ppb, counter| fabric.draws.chance(purpose, at, counter, ppb),
+            |owner, ppb, counter| fabric.draws.chance(purpose, owner, counter, ppb),
         );
         if strikes {
             self.struck.push((at, proc));
@@ -363,17 +363,17 @@ impl<T: Simulated> Air<T> {
             if !self.strikes(fabric, now, at, from, purpose) {
                 continue;
             }
-            let counter = self.rules[at as usize].draws;
+            let Active { owner, draws: counter, .. } = self.rules[at as usize];
             match harm {
                 Harm::Loss => return None,
                 Harm::Duplicate => twice = true,
                 Harm::Reorder(by) => late = late + by,
                 Harm::Delay { by, jitter } => {
-                    let more = fabric.draws.below(Purpose::Jitter, at, counter, jitter.0 + 1);
+                    let more = fabric.draws.below(Purpose::Jitter, owner, counter, jitter.0 + 1);
                     late = late + by + Span(more);
                 }
                 Harm::Corrupt => {
-                    let bit = fabric.draws.draw(Purpose::Corrupt, at, counter);
+                    let bit = fabric.draws.draw(Purpose::Corrupt, owner, counter);
                     *packet = T::Nic::corrupted(packet, bit)?;
                 }
             }
@@ -491,7 +491,7 @@ impl<T: Simulated> Around<T> for Surroundings<'_, T> {
     }
 
     fn strike(&mut self, now: Time, proc: u32, op: &Op<T>) -> Option<Fault<T>> {
-        let Surroundings { fabric, air, .. } = self;
+        let Surroundings { fabric, air, watch } = self;
         for nth in 0..air.op_rules.len() {
             let at = air.op_rules[nth];
             let rule = &fabric.plan.0[at as usize];
@@ -501,6 +501,8 @@ impl<T: Simulated> Around<T> for Surroundings<'_, T> {
                 && matches!(rule.when, When::Rate { .. })
                 && air.strikes(fabric, now, at, proc, Purpose::NicFault)
             {
+                // What comes of it may be seen before the turn is over.
+                watch.expect_odd(true);
                 return Some(fault);
             }
         }

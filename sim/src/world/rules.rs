@@ -1,8 +1,9 @@
 //! The fault plan at work.
 
+use selvedge_core::wire::checksum;
 use selvedge_core::{App, NicEvent, Span, Time};
 
-use crate::fault::{What as Wrong, When};
+use crate::fault::{Plan, What as Wrong, When};
 use crate::simulated::Simulated;
 use crate::topology::LinkId;
 
@@ -16,6 +17,9 @@ pub(super) struct Active {
     pub(super) on: bool,
     /// How often it has struck.
     pub(super) strikes: u64,
+    /// Whose chance it is: its kind and how many of that kind come before, so that another rule
+    /// in the plan shifts nothing.
+    pub(super) owner: u32,
     /// How often chance was asked.
     pub(super) draws: u64,
     /// How often what it waits for has happened.
@@ -23,19 +27,29 @@ pub(super) struct Active {
 }
 
 impl Active {
+    /// The rules of a plan, before anything has happened.
+    pub(super) fn all<T: Simulated>(plan: &Plan<T>) -> Vec<Active> {
+        let kind = |at: usize| plan.0[at].what.word();
+        let owner = |at: usize| {
+            let alike = (0..at).filter(|&other| kind(other) == kind(at)).count() as u32;
+            checksum(kind(at).as_bytes()).wrapping_add(alike)
+        };
+        (0..plan.0.len()).map(|at| Active { owner: owner(at), ..Active::default() }).collect()
+    }
+
     /// Whether it strikes something that it bears on, now.
     pub(super) fn strikes_now(
         &mut self,
         when: &When,
         now: Time,
-        chance: impl FnOnce(u32, u64) -> bool,
+        chance: impl FnOnce(u32, u32, u64) -> bool,
     ) -> bool {
         let strikes = match when {
             When::At { .. } | When::Happens { .. } => self.on,
             When::Rate { ppb, from, until, most } => {
                 let open = *from <= now && now < *until && most.is_none_or(|m| self.strikes < m);
                 self.draws += u64::from(open);
-                open && chance(*ppb, self.draws)
+                open && chance(self.owner, *ppb, self.draws)
             }
         };
         self.strikes += u64::from(strikes);

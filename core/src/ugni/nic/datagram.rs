@@ -334,10 +334,11 @@ impl Nic {
         let record = record.filter(|_| state == PostState::Completed);
         let done = Done { ep, state, from, record };
         let mut delay = Span(self.config.datagram_delay);
-        if self.strike(Fault::HoldDatagram) {
+        let held = self.strike(Fault::HoldDatagram);
+        if held {
             delay = delay + Span(self.config.hold_for);
         }
-        if delay == Span::ZERO {
+        if delay == Span::ZERO && !held {
             self.done.push_back(done);
         } else {
             self.put_off(now + delay, Later::Done(done));

@@ -24,8 +24,12 @@ pub(super) struct Endpoint {
     pub(super) outstanding: u16,
     /// Credits that came back and that the host has not seen.
     pub(super) returned: u16,
-    /// Slots freed whose credits have not gone back.
-    owed: u16,
+    /// Slots freed since it was set up, and as many of them as the peer has been told of. Returns
+    /// count from the beginning, so that one that comes twice, or late, adds nothing.
+    freed: u16,
+    told: u16,
+    /// What the peer has told so.
+    heard: u16,
     /// The epoch whose sends are all refused.
     refused: Option<u8>,
 }
@@ -41,7 +45,7 @@ impl Endpoint {
     /// Slots of its mailbox that the peer may not use again yet.
     pub(super) fn kept(&self, mailboxes: &[Mailbox]) -> u16 {
         let unread = self.smsg.map_or(0, |smsg| mailboxes[smsg.local.0 as usize].unread());
-        self.owed + unread as u16
+        self.freed.wrapping_sub(self.told) + unread as u16
     }
 }
 
@@ -226,9 +230,11 @@ impl Nic {
         self.unread.pop_front(&mut mailbox.list);
         mailbox.next = mailbox.next.wrapping_add(1);
         let batch = self.config.credit_batch.min(self.library.smsg_credits / 2).max(1);
-        self.endpoint(ep).owed += 1;
+        let endpoint = self.endpoint(ep);
+        endpoint.freed = endpoint.freed.wrapping_add(1);
+        let owed = endpoint.freed.wrapping_sub(endpoint.told);
         let held = self.later.iter().any(|(_, later)| *later == Later::Return(ep));
-        if u64::from(self.endpoint(ep).owed) < batch || held {
+        if u64::from(owed) < batch || held {
             return Verdict::Taken;
         }
         if self.strike(Fault::HoldCredits) {
@@ -239,10 +245,17 @@ impl Nic {
         Verdict::Taken
     }
 
+    /// Whether the local queue has an entry for a credit return: those that sends count on are
+    /// not for it.
+    pub(super) fn may_return(&self) -> bool {
+        u64::from(self.hidden) < self.library.local_cq_reserve
+            && (self.local.len() as u64) < self.library.local_cq
+    }
+
     /// Sends the credits of `ep` back, if the local queue has an entry for that; if not, they
     /// wait until the host polls it.
     pub(super) fn return_credits(&mut self, ep: EpId, fx: &mut impl Sink<Fx>) {
-        if self.local.len() as u64 >= self.library.local_cq {
+        if !self.may_return() {
             if !self.returns.contains(&ep) {
                 self.returns.push_back(ep);
             }
@@ -250,17 +263,19 @@ impl Nic {
         }
         let endpoint = self.endpoint(ep);
         let (Some(to), Some(smsg)) = (endpoint.to, endpoint.smsg) else { return };
-        let n = core::mem::take(&mut endpoint.owed);
-        if n > 0 {
+        let freed = endpoint.freed;
+        if freed != endpoint.told {
+            endpoint.told = freed;
             self.local.push_back(Local::Hidden);
+            self.hidden += 1;
             let (ep, mbox) = (EpId(smsg.index), smsg.local);
-            let packet = Packet::Credit { ep, mbox, n, tries: 0 };
+            let packet = Packet::Credit { ep, mbox, freed, tries: 0 };
             fx.push(NicEffect::Packet { to, packet });
         }
     }
 
     /// Credits came back.
-    pub(super) fn credit(&mut self, from: Address, ep: EpId, mbox: MboxId, n: u16) -> Verdict {
+    pub(super) fn credit(&mut self, from: Address, ep: EpId, mbox: MboxId, freed: u16) -> Verdict {
         let known = self.endpoints.get(ep.index()).is_some_and(|endpoint| {
             endpoint.to == Some(from) && endpoint.smsg.is_some_and(|smsg| smsg.remote == mbox)
         });
@@ -268,8 +283,13 @@ impl Nic {
             return Verdict::Stale;
         }
         let endpoint = self.endpoint(ep);
+        let news = freed.wrapping_sub(endpoint.heard);
+        if news == 0 || news > u16::MAX / 2 {
+            return Verdict::Stale;
+        }
+        endpoint.heard = freed;
         let first = endpoint.returned == 0;
-        endpoint.returned = endpoint.returned.saturating_add(n);
+        endpoint.returned = endpoint.returned.saturating_add(news);
         if first {
             self.credits.push_back(ep);
         }
@@ -299,10 +319,10 @@ impl Nic {
                 }
                 Verdict::Taken
             }
-            Packet::Credit { ep, mbox, n, tries } => {
+            Packet::Credit { ep, mbox, freed, tries } => {
                 // As stubborn as it can be: a lost return is a slot lost for ever.
                 if tries < u8::MAX {
-                    let packet = Packet::Credit { ep, mbox, n, tries: tries + 1 };
+                    let packet = Packet::Credit { ep, mbox, freed, tries: tries + 1 };
                     fx.push(NicEffect::Packet { to, packet });
                 }
                 Verdict::Taken

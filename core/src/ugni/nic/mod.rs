@@ -140,8 +140,8 @@ pub enum Packet {
         ep: EpId,
         /// The mailbox whose slots they are: tells a late return from one of this connection.
         mbox: MboxId,
-        /// How many.
-        n: u16,
+        /// Slots freed since the connection came up.
+        freed: u16,
         /// How often it was sent before.
         tries: u8,
     },
@@ -199,6 +199,8 @@ pub struct Nic {
     done: VecDeque<Done>,
     credits: VecDeque<EpId>,
     later: Vec<(Time, Later)>,
+    /// Entries of `local` that are credit returns.
+    hidden: u32,
     local_overrun: bool,
     remote_overrun: bool,
     deaf: bool,
@@ -243,6 +245,7 @@ impl Nic {
             held: Vec::new(),
             done: VecDeque::new(),
             local: VecDeque::new(),
+            hidden: 0,
             local_overrun: false,
             returns: VecDeque::new(),
             remote: VecDeque::new(),
@@ -359,13 +362,16 @@ impl Nic {
             return Verdict::Taken;
         }
         while let Some(entry) = self.local.pop_front() {
-            if let Local::Done { ep, seq, delivered } = entry {
-                say(fx, Completion::SendDone { ep, seq, delivered });
-                break;
+            match entry {
+                Local::Hidden => self.hidden -= 1,
+                Local::Done { ep, seq, delivered } => {
+                    say(fx, Completion::SendDone { ep, seq, delivered });
+                    break;
+                }
             }
         }
         // What waited for entries gets them: at most one packet each, and only as many as fit.
-        while fx.room() > 1 && self.local.len() < self.library.local_cq as usize {
+        while fx.room() > 1 && self.may_return() {
             let Some(ep) = self.returns.pop_front() else { break };
             self.return_credits(ep, fx);
         }
@@ -448,7 +454,7 @@ impl Machine for Nic {
                 Packet::Smsg { mbox, index, seq, content, len, .. } => {
                     self.deposit(now, mbox, Unread { seq, content, len }, index)
                 }
-                Packet::Credit { ep, mbox, n, .. } => self.credit(from, ep, mbox, n),
+                Packet::Credit { ep, mbox, freed, .. } => self.credit(from, ep, mbox, freed),
             },
             NicEvent::Delivered { receipt: Receipt { ep, seq } } => {
                 self.sent(ep, seq, true);

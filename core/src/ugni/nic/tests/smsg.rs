@@ -184,7 +184,7 @@ fn stream(x: &mut Bench, y: &mut Bench, from: u32, n: u32) -> Vec<u16> {
         assert_eq!(y.receive(AT_Y), [text(seq)]);
     }
     let credits = y.wire.iter().map(|(_, packet)| match packet {
-        Packet::Credit { n, .. } => *n,
+        Packet::Credit { freed, .. } => *freed,
         Packet::Datagram { .. } | Packet::Smsg { .. } => panic!("not a credit: {packet:?}"),
     });
     credits.collect()
@@ -208,7 +208,7 @@ fn credits_come_back_in_batches_of_at_most_half_a_mailbox() {
 fn credits_that_come_in_turn_are_read_as_one() {
     let config = Config { credit_batch: 1, credit_event: 1, ..Config::default() };
     let (mut x, mut y) = link_with(config, Default::default());
-    assert_eq!(stream(&mut x, &mut y, 0, 2), [1, 1]);
+    assert_eq!(stream(&mut x, &mut y, 0, 2), [1, 2], "returns count from the beginning");
     y.lose();
     carry(&mut y, &mut x);
     assert_eq!(x.read(CREDITS), [Completion::Credits { ep: AT_X, n: 2 }]);
@@ -221,12 +221,12 @@ fn a_credit_return_waits_for_an_entry_that_only_the_host_can_free() {
     let config = Config { credit_batch: 1, ..Config::default() };
     let (mut x, mut y) = link_with(config, small(32, 4, 64));
     // Returns that nobody polls for fill the local queue of Y; then they stop.
-    assert_eq!(stream(&mut x, &mut y, 0, 4), [1; 4]);
+    assert_eq!(stream(&mut x, &mut y, 0, 4), [1, 2, 3, 4]);
     x.read(LOCAL);
-    assert_eq!(stream(&mut x, &mut y, 4, 3), [1; 4]);
+    assert_eq!(stream(&mut x, &mut y, 4, 3), [1, 2, 3, 4]);
     assert_eq!(y.step(NicEvent::Poll { queue: LOCAL }), Verdict::Taken);
     assert_eq!(y.said, [], "the host never sees them");
-    assert_eq!(stream(&mut x, &mut y, 7, 0), [1, 1, 1, 1, 3], "what waited goes at once");
+    assert_eq!(stream(&mut x, &mut y, 7, 0), [1, 2, 3, 4, 7], "what waited goes at once");
 }
 
 #[test]
@@ -238,7 +238,29 @@ fn held_credits_stay_until_their_time() {
     assert_eq!(stream(&mut x, &mut y, 2, 3), [], "nor do others free them");
     y.expire();
     assert_eq!(stream(&mut x, &mut y, 5, 0), [5]);
-    assert_eq!(stream(&mut x, &mut y, 5, 2), [5, 2]);
+    assert_eq!(stream(&mut x, &mut y, 5, 2), [5, 7]);
+}
+
+#[test]
+fn a_credit_return_that_comes_twice_or_late_adds_nothing() {
+    let (mut x, y) = link();
+    let credit = |freed| {
+        let packet = Packet::Credit { ep: AT_X, mbox: BOX, freed, tries: 0 };
+        NicEvent::Packet { from: y.address(), packet }
+    };
+    let verdicts = [3, 3, 1, 5].map(|freed| x.step(credit(freed)));
+    assert_eq!(verdicts, [Verdict::Taken, Verdict::Stale, Verdict::Stale, Verdict::Taken]);
+    assert_eq!(x.read(CREDITS), [Completion::Credits { ep: AT_X, n: 5 }]);
+}
+
+#[test]
+fn credit_returns_leave_the_entries_that_sends_count_on() {
+    let config = Config { credit_batch: 1, ..Config::default() };
+    let library = crate::ugni::Config { local_cq_reserve: 2, ..small(32, 8, 64) };
+    let (mut x, mut y) = link_with(config, library);
+    assert_eq!(stream(&mut x, &mut y, 0, 5), [1, 2], "the others wait for the host");
+    y.read(LOCAL);
+    assert_eq!(stream(&mut x, &mut y, 5, 0), [1, 2, 5]);
 }
 
 #[test]
@@ -248,7 +270,7 @@ fn late_credits_of_an_older_mailbox_are_ignored() {
     x.ask(Op::Bind { ep: AT_X, to: y.address() });
     x.ask(Op::Init { ep: AT_X, local: MboxId(1), remote: MboxId(5), index: AT_Y.0 });
     let credit = |from, mbox| {
-        let packet = Packet::Credit { ep: AT_X, mbox, n: 1, tries: 0 };
+        let packet = Packet::Credit { ep: AT_X, mbox, freed: 1, tries: 0 };
         NicEvent::Packet { from, packet }
     };
     assert_eq!(x.step(credit(y.address(), BOX)), Verdict::Stale, "of the mailbox before");
@@ -442,7 +464,7 @@ fn packets_take_whole_transactions_on_the_wire() {
         len,
         tries: 0,
     };
-    let credit = Packet::Credit { ep: AT_X, mbox: BOX, n: 1, tries: 0 };
+    let credit = Packet::Credit { ep: AT_X, mbox: BOX, freed: 1, tries: 0 };
     let step = Packet::Datagram { seq: 0, floor: 0, tries: 0, serial: 0, body: Exchange::Cancel };
     let sizes = [(&smsg(0), 96), (&smsg(48), 96), (&smsg(49), 192), (&credit, 96), (&step, 192)];
     for (packet, bytes) in sizes {
