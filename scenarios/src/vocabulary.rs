@@ -41,10 +41,9 @@ impl Vocabulary {
     pub fn of(name: TransportName) -> &'static Vocabulary {
         match name {
             TransportName::Ugni => &UGNI,
-            TransportName::Scif
-            | TransportName::Verbs
-            | TransportName::Ud
-            | TransportName::Tcp => &NONE,
+            TransportName::Scif | TransportName::Verbs | TransportName::Ud | TransportName::Tcp => {
+                &NONE
+            }
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use selvedge_core::{App, Fabric as Asking, Hold, NodeId, Notice, ProcName, Tag, Time};
 use selvedge_core::ugni::Module;
+use selvedge_core::{App, Fabric as Asking, Hold, NodeId, Notice, ProcName, Tag, Time};
 use selvedge_sim::draw::Draws;
 use selvedge_sim::fabric::{Fabric, Strategy, Timing};
 use selvedge_sim::fault::Plan;

@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
+use selvedge_core::machine::Fault as Guilt;
 use selvedge_core::{
     Address, App, Command, Effects, Event, Fabric, FragId, Hold, Machine, Nic, NicEffect, NicEvent,
     NodeId, Notice, Port, ProcName, Reason, Span, Tag, Time, Verdict, deliver,
 };
-use selvedge_core::machine::Fault as Guilt;
 
 use crate::ledger::Ledger;
 use crate::simulated::{ByNic, Completion, Effect, Fault, OfNic, Op, Packet, Simulated};

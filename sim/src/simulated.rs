@@ -16,14 +16,16 @@ pub trait Simulated:
     const NUMBER: u16;
 
     /// A proc's transport and NIC at the start of a life; 1 is the first.
-    fn open(setup: &Self::Setup, name: ProcName, address: Address, life: u32)
-    -> (Self, Self::Nic);
+    fn open(setup: &Self::Setup, name: ProcName, address: Address, life: u32) -> (Self, Self::Nic);
 
     /// An invariant across the two ends of a pair, between events of a world at rest.
     ///
     /// # Errors
     /// The rule that does not hold.
-    fn check_pair(here: (&Self, &Self::Nic), there: (&Self, &Self::Nic)) -> Result<(), selvedge_core::Violation> {
+    fn check_pair(
+        here: (&Self, &Self::Nic),
+        there: (&Self, &Self::Nic),
+    ) -> Result<(), selvedge_core::Violation> {
         let _ = (here, there);
         Ok(())
     }

@@ -212,9 +212,7 @@ impl<T: Simulated> Watch<T> {
     /// Whether anybody wants single events.
     #[inline]
     pub(crate) fn is_curious(&self) -> bool {
-        self.recorder.is_some()
-            || !self.watching.patterns.is_empty()
-            || !self.triggers.is_empty()
+        self.recorder.is_some() || !self.watching.patterns.is_empty() || !self.triggers.is_empty()
     }
 
     /// A rule of the fault plan waits for an event.
@@ -361,9 +359,8 @@ impl<T: Simulated> Watch<T> {
                 continue;
             }
             let ledger = &self.ledgers[proc as usize];
-            let died = |to: u32, asked: Time| {
-                self.deaths[to as usize].is_some_and(|died| died >= asked)
-            };
+            let died =
+                |to: u32, asked: Time| self.deaths[to as usize].is_some_and(|died| died >= asked);
             let lost = ledger.check(died).err();
             let waits = ledger.unanswered() > 0;
             if let Some(rule) = lost {

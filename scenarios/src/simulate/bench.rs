@@ -69,11 +69,7 @@ fn are_connected(world: &Run) -> bool {
 }
 
 /// One run, timed from the moment that `ready` says.
-fn whole(
-    name: &str,
-    counted: &str,
-    ready: impl Fn(&Run) -> bool,
-) -> Result<Bench, EngineError> {
+fn whole(name: &str, counted: &str, ready: impl Fn(&Run) -> bool) -> Result<Bench, EngineError> {
     const STEP: u64 = 10_000;
     let loaded = file(name)?;
     let lowered = lower(&loaded, 1)?;
@@ -246,10 +242,7 @@ impl Hub {
         }
     }
 
-    fn nic(
-        &mut self,
-        event: NicEvent<ugni::Op, Packet, ugni::nic::Receipt, ugni::nic::Fault>,
-    ) {
+    fn nic(&mut self, event: NicEvent<ugni::Op, Packet, ugni::nic::Receipt, ugni::nic::Fault>) {
         let _ = self.nic.step(Time::ZERO, event, &mut self.nic_fx);
         for effect in self.nic_fx.drain() {
             match effect {

@@ -65,8 +65,7 @@ fn fabric_of(loaded: &Loaded) -> Result<(topology::Topology, Timing), EngineErro
                 Dimension(list.iter().map(|rate| topology::Rate(rate.0)).collect())
             };
             let machines::LinkRates { x, y, z } = &gemini.link_rates;
-            let host =
-                Wire { rate: topology::Rate(gemini.injection_rate.0), latency: Span::ZERO };
+            let host = Wire { rate: topology::Rate(gemini.injection_rate.0), latency: Span::ZERO };
             let spec = TorusSpec {
                 dims: gemini.dims,
                 nodes_per_router: gemini.nodes_per_router,
@@ -137,11 +136,9 @@ fn strategy_of(schedule: &Schedule) -> Strategy {
     match schedule {
         Schedule::Fifo => Strategy::Fifo,
         Schedule::Random(random) => Strategy::Random { jitter: random.jitter.0 },
-        Schedule::Pct(pct) => Strategy::Pct {
-            depth: pct.depth,
-            steps: pct.steps.max(1),
-            jitter: pct.jitter.0,
-        },
+        Schedule::Pct(pct) => {
+            Strategy::Pct { depth: pct.depth, steps: pct.steps.max(1), jitter: pct.jitter.0 }
+        }
     }
 }
 
@@ -218,7 +215,12 @@ fn partners(draws: &Draws, rank: u32, procs: u32, count: u32) -> Vec<u32> {
 }
 
 /// The procs on the routers around: at most 26 times as many as sit on one.
-fn around(topology: &topology::Topology, placement: &[NodeId], by_node: &[u32], rank: u32) -> Vec<u32> {
+fn around(
+    topology: &topology::Topology,
+    placement: &[NodeId],
+    by_node: &[u32],
+    rank: u32,
+) -> Vec<u32> {
     let home = topology.router_of(placement[rank as usize]);
     let place = topology.coordinates(home).map(i64::from);
     let dims = topology.dims().map(i64::from);
@@ -227,7 +229,8 @@ fn around(topology: &topology::Topology, placement: &[NodeId], by_node: &[u32], 
     let mut found = Vec::with_capacity(26);
     for step in 0..27 {
         let steps = [step / 9 - 1, step / 3 % 3 - 1, step % 3 - 1];
-        let at: [i64; 3] = std::array::from_fn(|axis| (place[axis] + steps[axis]).rem_euclid(dims[axis]));
+        let at: [i64; 3] =
+            std::array::from_fn(|axis| (place[axis] + steps[axis]).rem_euclid(dims[axis]));
         let [x, y, z] = at.map(|n| n as u32);
         let Some(router) = topology.router_at(x, y, z).filter(|&router| router != home) else {
             continue;

@@ -66,7 +66,12 @@ fn watching(loaded: &Loaded, record: usize) -> Watching {
     }
 }
 
-fn once(loaded: &Loaded, seed: u64, record: usize, stop: &Interrupt) -> Result<History, EngineError> {
+fn once(
+    loaded: &Loaded,
+    seed: u64,
+    record: usize,
+    stop: &Interrupt,
+) -> Result<History, EngineError> {
     let Lowered { fabric, apps } = lower(loaded, seed)?;
     let mut world = World::new(fabric, apps, watching(loaded, record));
     let end = run_on(&mut world, loaded, stop)?;
@@ -92,11 +97,7 @@ fn history(
     let tally = |map: &std::collections::BTreeMap<Reason, u64>| {
         map.iter().map(|(reason, &n)| (reason.word().to_owned(), n)).collect()
     };
-    let met = |met: &Met| Matched {
-        count: met.count,
-        last: met.last,
-        around: met.around.clone(),
-    };
+    let met = |met: &Met| Matched { count: met.count, last: met.last, around: met.around.clone() };
     let musts = loaded.scenario.expect.must.len();
     History {
         digest: watch.digest.value(),

@@ -15,9 +15,7 @@ use std::sync::Arc;
 
 use selvedge_core::encode::encode;
 use selvedge_core::modex::Card;
-use selvedge_core::{
-    Address, App, Machine, Named, Nic, NicEvent, ProcName, Reason, Time, Verdict,
-};
+use selvedge_core::{Address, App, Machine, Named, Nic, NicEvent, ProcName, Reason, Time, Verdict};
 
 use crate::fabric::Fabric;
 use crate::ledger::Ledger;
@@ -584,11 +582,8 @@ impl<T: Simulated> Around<T> for Still<'_, T> {
     fn card(&mut self, now: Time, peer: ProcName) -> Answer {
         let node = self.fabric.placement.get(peer.rank as usize);
         let card = node.ok_or(Reason::NoAddress).and_then(|node| {
-            let card = Card {
-                transport: T::NUMBER,
-                owner: peer,
-                address: address(node.0, peer.rank, 1),
-            };
+            let card =
+                Card { transport: T::NUMBER, owner: peer, address: address(node.0, peer.rank, 1) };
             let parsed = Card::parse(&card.encode(), T::NUMBER, peer);
             parsed.map(|card| card.address).map_err(|_| Reason::BadAddress)
         });

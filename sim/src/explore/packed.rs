@@ -163,9 +163,7 @@ impl Packed {
     pub(super) fn read(&mut self, bytes: &[u8]) {
         let (procs, rest) = bytes.split_at(self.procs.len() * 4);
         let (left, wire) = rest.split_at(self.left.len());
-        let number = |chunk: &[u8]| {
-            u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]])
-        };
+        let number = |chunk: &[u8]| u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
         for (proc, chunk) in self.procs.iter_mut().zip(procs.chunks(4)) {
             *proc = number(chunk);
         }

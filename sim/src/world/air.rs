@@ -88,9 +88,7 @@ impl<T: Simulated> Air<T> {
             links: Links::new(&fabric.topology, fabric.timing.queue_bytes),
             down: Down::default(),
             rules: Active::all(&fabric.plan),
-            packet_rules: which(|what| {
-                matches!(what, Wrong::Packets { .. } | Wrong::Partition(_))
-            }),
+            packet_rules: which(|what| matches!(what, Wrong::Packets { .. } | Wrong::Partition(_))),
             op_rules: which(|what| matches!(what, Wrong::Nic(_))),
             modex_rules: which(|what| {
                 matches!(what, Wrong::ModexMissing | Wrong::ModexLate(_) | Wrong::ModexStale)
@@ -140,7 +138,7 @@ impl<T: Simulated> Air<T> {
                     self.demoted.push(rank);
                 }
                 let last = self.rank_of(&fabric.draws, rank);
-                at + Span((u128::from(jitter.0) * u128::from(last) >> 16) as u64)
+                at + Span(((u128::from(jitter.0) * u128::from(last)) >> 16) as u64)
             }
         }
     }

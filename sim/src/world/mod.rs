@@ -153,9 +153,11 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         }
         let hosts = &self.hosts;
         self.watch.settle(now, |proc| hosts[proc as usize].dead);
-        let busy = self.procs.iter().zip(&self.hosts).find(|(proc, host)| {
-            !host.dead && (host.paused || !proc.transport.settled())
-        });
+        let busy = self
+            .procs
+            .iter()
+            .zip(&self.hosts)
+            .find(|(proc, host)| !host.dead && (host.paused || !proc.transport.settled()));
         let (proc, host) = busy?;
         let rank = proc.name.rank;
         self.watch.find(now, rank, Kind::Progress, "everything comes to rest in the end");
