@@ -47,6 +47,14 @@ pub trait Nic:
     /// Whether polling `queue` would bring something.
     fn ready(&self, queue: u8) -> bool;
 
+    /// Whether somebody waits for what is in `queue`. What is not urgent is seen when the host
+    /// looks for another reason, or after a while.
+    #[must_use]
+    fn is_urgent(queue: u8) -> bool {
+        let _ = queue;
+        true
+    }
+
     /// Whether any queue would.
     #[inline]
     fn any_ready(&self) -> bool {

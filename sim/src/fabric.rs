@@ -49,6 +49,9 @@ pub struct Timing {
     pub hop: Span,
     /// From a completion until the host has seen it.
     pub poll: Span,
+    /// The same for completions of what the host did itself, which nobody waits for: it sees
+    /// them when it looks anyway, or after this.
+    pub lazy: Span,
     /// What the host does for each event.
     pub work: Span,
     /// Events that a host handles before it looks up.
@@ -70,6 +73,7 @@ impl Default for Timing {
             nic: Span::from_ns(250),
             hop: Span::from_ns(105),
             poll: Span::from_ns(150),
+            lazy: Span::from_us(2),
             work: Span::from_ns(100),
             batch: 16,
             loss: Span::from_us(20),

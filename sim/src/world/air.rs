@@ -1,5 +1,6 @@
 //! What is between the procs: packets on links, the modex, and chance.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge_core::modex::{Card, CardBytes};
@@ -24,6 +25,8 @@ pub(super) struct Air<T: Simulated> {
     pub(super) queue: Queue<Item>,
     pub(super) flights: Vec<Flight<T>>,
     free: Vec<u32>,
+    /// By how much packets are late that a fault delays.
+    lates: BTreeMap<u32, Span>,
     links: Links,
     pub(super) down: Down,
     pub(super) rules: Vec<Active>,
@@ -50,23 +53,25 @@ pub(super) enum Item {
 }
 
 /// A packet on its way, and afterwards the news of it on its way back.
+///
+/// One cache line: a world of a thousand hosts has thousands on their way, and looks at each
+/// at every hop.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct Flight<T: Simulated> {
     pub(super) from: Address,
     pub(super) to: Address,
     pub(super) packet: Option<Packet<T>>,
     pub(super) stage: Stage<Receipt<T>>,
-    /// A copy that the fabric made: nobody waits for news of it.
-    pub(super) echo: bool,
-    bytes: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stage<R> {
-    /// Its head is at the end of a link.
-    Hop { previous: LinkId, slowest: Span, late: Span },
+    /// Its head is at the end of a link. An echo is a copy that the fabric made: nobody waits
+    /// for news of it. What is late has its delay beside.
+    Hop { previous: LinkId, slowest: Span, late: bool, echo: bool },
     /// It is at the NIC that it is for.
-    Arrive,
+    Arrive { echo: bool },
     /// It was there.
     Fate { receipt: R, rejected: bool },
     /// It was not.
@@ -85,6 +90,7 @@ impl<T: Simulated> Air<T> {
             queue: Queue::new(),
             flights: Vec::new(),
             free: Vec::new(),
+            lates: BTreeMap::new(),
             links: Links::new(&fabric.topology, fabric.timing.queue_bytes),
             down: Down::default(),
             rules: Active::all(&fabric.plan),
@@ -168,8 +174,8 @@ impl<T: Simulated> Air<T> {
             // Nothing on its way can stop it, and it stops nobody: one event for the whole way.
             let to_node = (NodeId(from.nic), NodeId(to.nic));
             let arrives = now + fabric.quiet(to_node.0, to_node.1, bytes) + late;
-            let stage = Stage::Arrive;
-            let at = self.put(Flight { from, to, packet: Some(packet), stage, echo, bytes });
+            let stage = Stage::Arrive { echo };
+            let at = self.put(Flight { from, to, packet: Some(packet), stage });
             let arrives = self.late(fabric, proc_of(to), arrives);
             return self.schedule_for(fabric, proc_of(to), arrives, Item::Flight(at));
         }
@@ -177,8 +183,11 @@ impl<T: Simulated> Air<T> {
         let start = now + fabric.timing.nic;
         let crossing = self.links.cross(&fabric.topology, inject, None, start, bytes);
         let (previous, slowest) = (inject, crossing.serialisation);
-        let stage = Stage::Hop { previous, slowest, late };
-        let at = self.put(Flight { from, to, packet: Some(packet), stage, echo, bytes });
+        let stage = Stage::Hop { previous, slowest, late: late > Span::ZERO, echo };
+        let at = self.put(Flight { from, to, packet: Some(packet), stage });
+        if late > Span::ZERO {
+            self.lates.insert(at, late);
+        }
         if self.down.is_up(inject) {
             self.schedule_for(fabric, proc_of(to), crossing.arrives, Item::Flight(at));
         } else {
@@ -195,7 +204,7 @@ impl<T: Simulated> Air<T> {
         packet: Packet<T>,
         stage: Stage<Receipt<T>>,
     ) {
-        let flight = Flight { from, to, packet: Some(packet), stage, echo: false, bytes: 0 };
+        let flight = Flight { from, to, packet: Some(packet), stage };
         let at = self.put(flight);
         self.lose(fabric, now, at, stage);
     }
@@ -214,6 +223,9 @@ impl<T: Simulated> Air<T> {
     }
 
     pub(super) fn free(&mut self, at: u32) {
+        if let Stage::Hop { late: true, .. } = self.flights[at as usize].stage {
+            self.lates.remove(&at);
+        }
         self.flights[at as usize].packet = None;
         self.free.push(at);
     }
@@ -221,10 +233,10 @@ impl<T: Simulated> Air<T> {
     /// The head of a packet is at the end of a link. Whether it goes on.
     pub(super) fn hop(&mut self, fabric: &Fabric<T>, now: Time, at: u32) -> bool {
         let topology = &fabric.topology;
-        let Flight { to, bytes, stage, .. } = &self.flights[at as usize];
-        let Stage::Hop { previous, slowest, late } = *stage else { return false };
+        let Flight { to, packet, stage, .. } = &self.flights[at as usize];
+        let Stage::Hop { previous, slowest, late, echo } = *stage else { return false };
         let At::Router(router) = topology.enters(previous) else { return false };
-        let (to, bytes) = (*to, *bytes);
+        let (to, bytes) = (*to, packet.as_ref().map_or(0, T::Nic::wire_bytes));
         let node = NodeId(to.nic);
         let next = topology.next(router, node, &mut self.down);
         let Some(link) = next.filter(|&link| self.down.is_up(link)) else {
@@ -239,12 +251,13 @@ impl<T: Simulated> Air<T> {
         let slowest = slowest.max(crossing.serialisation);
         match topology.enters(link) {
             At::Router(_) => {
-                let stage = Stage::Hop { previous: link, slowest, late };
+                let stage = Stage::Hop { previous: link, slowest, late, echo };
                 self.flights[at as usize].stage = stage;
                 self.schedule_for(fabric, proc_of(to), crossing.arrives, Item::Flight(at));
             }
             At::Node(_) => {
-                self.flights[at as usize].stage = Stage::Arrive;
+                self.flights[at as usize].stage = Stage::Arrive { echo };
+                let late = late.then(|| self.lates.remove(&at)).flatten().unwrap_or_default();
                 let arrives = crossing.arrives + slowest + fabric.timing.nic + late;
                 let arrives = self.late(fabric, proc_of(to), arrives);
                 self.schedule_for(fabric, proc_of(to), arrives, Item::Flight(at));
@@ -278,9 +291,12 @@ impl<T: Simulated> Air<T> {
         stage: Stage<Receipt<T>>,
     ) {
         let flight = &mut self.flights[at as usize];
+        if let Stage::Hop { echo: true, .. } | Stage::Arrive { echo: true } = flight.stage {
+            return self.free(at);
+        }
         let after = match stage {
             Stage::Void => fabric.timing.death,
-            Stage::Hop { .. } | Stage::Arrive | Stage::Fate { .. } | Stage::Lost => {
+            Stage::Hop { .. } | Stage::Arrive { .. } | Stage::Fate { .. } | Stage::Lost => {
                 fabric.timing.loss
             }
         };

@@ -237,9 +237,11 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
 
     /// Something reached the NIC of `rank`: its host will see.
     fn look(&mut self, rank: u32) {
-        let proc = &self.procs[rank as usize];
-        if proc.nic.any_ready() {
-            self.call(rank, self.now + self.fabric.timing.poll);
+        let (proc, timing) = (&self.procs[rank as usize], &self.fabric.timing);
+        let mut ready = (0..T::Nic::QUEUES).filter(|&queue| proc.nic.ready(queue)).peekable();
+        if ready.peek().is_some() {
+            let wait = if ready.any(T::Nic::is_urgent) { timing.poll } else { timing.lazy };
+            self.call(rank, self.now + wait);
         }
         if let Some(at) = self.procs[rank as usize].nic.next_deadline() {
             self.call(rank, at);
@@ -255,13 +257,13 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
                     self.watch.events += 1;
                 }
             }
-            Stage::Arrive => self.arrive(at),
+            Stage::Arrive { echo } => self.arrive(at, echo),
             Stage::Fate { .. } | Stage::Lost | Stage::Void => self.fate(at),
         }
     }
 
     /// A packet is at the NIC that it was for.
-    fn arrive(&mut self, at: u32) {
+    fn arrive(&mut self, at: u32, echo: bool) {
         self.watch.events += 1;
         let Flight { from, to, .. } = self.air.flights[at as usize];
         let rank = proc_of(to);
@@ -276,7 +278,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
             let what = What::Came { from: proc_of(from), packet: packet.clone() };
             self.watch.note(self.now, rank, what);
         }
-        let receipt = T::Nic::receipt(&packet).filter(|_| !self.air.flights[at as usize].echo);
+        let receipt = T::Nic::receipt(&packet).filter(|_| !echo);
         let event = NicEvent::Packet { from, packet };
         let World { fabric, procs, air, watch, scratch, now, .. } = self;
         let mut around = Surroundings { fabric, air, watch };
@@ -298,11 +300,11 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
     fn fate(&mut self, at: u32) {
         self.watch.events += 1;
         let flight = &mut self.air.flights[at as usize];
-        let Flight { from, to, stage, echo, .. } = *flight;
+        let Flight { from, to, stage, .. } = *flight;
         let packet = flight.packet.take();
         self.air.free(at);
         let rank = proc_of(from);
-        if echo || self.hosts[rank as usize].dead || self.procs[rank as usize].address != from {
+        if self.hosts[rank as usize].dead || self.procs[rank as usize].address != from {
             return;
         }
         let World { fabric, procs, air, watch, scratch, now, .. } = self;

@@ -537,6 +537,11 @@ impl Emulated for Nic {
         }
     }
 
+    /// Everything but the completions of own sends: credits and messages wait for nobody there.
+    fn is_urgent(queue: u8) -> bool {
+        queue != 1
+    }
+
     /// Gemini moves data in transactions of 64 bytes; a request of one takes 32 phits of 24 bits
     /// on the wire, that is 96 bytes (Sandia report SAND2013-0216C). A message carries a header
     /// of 16 bytes, a datagram always its 128.
