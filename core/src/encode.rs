@@ -56,7 +56,10 @@ mod tests {
     #[test]
     fn fields_come_in_order_and_in_fixed_width() {
         let mut out = Vec::new();
-        encode(&(Shape::Dot, Shape::Line { len: 258, label: Some(7) }, [1_u32].as_slice()), &mut out);
+        encode(
+            &(Shape::Dot, Shape::Line { len: 258, label: Some(7) }, [1_u32].as_slice()),
+            &mut out,
+        );
         assert_eq!(out, [0, 1, 2, 1, 1, 7, 1, 0, 0, 0, 1, 0, 0, 0]);
     }
 }

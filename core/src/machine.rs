@@ -17,12 +17,7 @@ pub trait Machine: Clone + Debug {
     const EFFECTS_MAX: usize;
 
     /// Applies one event. Never blocks, never panics.
-    fn step(
-        &mut self,
-        now: Time,
-        event: Self::Event,
-        fx: &mut impl Sink<Self::Effect>,
-    ) -> Verdict;
+    fn step(&mut self, now: Time, event: Self::Event, fx: &mut impl Sink<Self::Effect>) -> Verdict;
 
     /// When this machine wants its `Expired` event. Derived from the state, so no timer is ever
     /// cancelled and none can go stale.
@@ -86,9 +81,7 @@ pub fn ensure(holds: bool, rule: &'static str) -> Result<(), Violation> {
 
 /// One transport in one proc, whole: composed of small machines, one per endpoint and per
 /// shared thing.
-pub trait Transport:
-    Machine<Event = Event<Self::Completion>, Effect = Effect<Self::Op>>
-{
+pub trait Transport: Machine<Event = Event<Self::Completion>, Effect = Effect<Self::Op>> {
     /// What it asks of its device.
     type Op: Clone + Debug + Named;
     /// What its device says.

@@ -96,9 +96,6 @@ mod tests {
         assert_eq!(Card::parse(&bytes, 1, stranger), Err(WireError::Job(3)));
         let neighbour = ProcName { job: 3, rank: 5 };
         assert_eq!(Card::parse(&bytes, 1, neighbour), Err(WireError::Field("rank")));
-        assert_eq!(
-            Card::parse(&bytes[..8], 1, owner),
-            Err(WireError::Size { want: 28, got: 8 })
-        );
+        assert_eq!(Card::parse(&bytes[..8], 1, owner), Err(WireError::Size { want: 28, got: 8 }));
     }
 }

@@ -478,8 +478,7 @@ impl Link {
                     self.post = Post::None;
                     return self.fail(mbox, peer, Reason::Unreachable, false, fx);
                 }
-                self.post =
-                    Post::Backoff { retry: now + self.backoff(config.post_retry, config) };
+                self.post = Post::Backoff { retry: now + self.backoff(config.post_retry, config) };
                 Verdict::Taken
             }
             Event::PostRefused(why) => {
@@ -770,7 +769,8 @@ impl Link {
                 if asks && out {
                     self.post = Post::Out { bye: true, again: true };
                 }
-                if let (Hearing::Bye { silent: true, from: Some(peer) }, Some(mbox)) = (&heard, mbox)
+                if let (Hearing::Bye { silent: true, from: Some(peer) }, Some(mbox)) =
+                    (&heard, mbox)
                     && !self.window.is_open()
                 {
                     // It was up at the other side.
@@ -779,10 +779,9 @@ impl Link {
                 let next = match heard {
                     Hearing::Fresh(peer) if call.sees == Generation::NONE => Some(peer),
                     Hearing::Bye { .. } => None,
-                    Hearing::Fresh(_)
-                    | Hearing::Repeat { .. }
-                    | Hearing::Bound
-                    | Hearing::Old => next,
+                    Hearing::Fresh(_) | Hearing::Repeat { .. } | Hearing::Bound | Hearing::Old => {
+                        next
+                    }
                 };
                 let step = if reborn { step.told() } else { step };
                 let step = step.hush(reborn || call.over >= self.generation);
@@ -1001,7 +1000,7 @@ impl Link {
                     !(told && peer.is_some()),
                     "an attempt that has told and been told is ready at once",
                 )?;
-                ensure(!(mute && !told), "who has not told yet is about to")
+                ensure(!mute || told, "who has not told yet is about to")
             }
             State::Ready { .. } | State::Parting { .. } => {
                 ensure(self.heard != Generation::NONE, "nobody is connected to nobody")

@@ -45,6 +45,7 @@ fn config() -> Config {
         answer_timeout: 500,
         close_timeout: 600,
         unbind_retry: 700,
+        rescan_delay: 900,
         ..Config::default()
     }
 }
@@ -441,26 +442,27 @@ fn ready_until_somebody_wants_an_end() {
 
 #[test]
 fn a_goodbye_goes_each_way() {
-    let draining = |why| breaking(why, Break::Draining, Time::NEVER);
+    // Nothing can come after a goodbye: there is nothing to look for any more.
+    let gone = |why| leaving(why, None, Time::NEVER);
     let at = parting(Said::Out, false, LATER);
     taken(&[
         // Ours first.
         (at, Event::GoodbyeDone, &[], parting(Said::Done, false, LATER)),
-        (parting(Said::Done, false, LATER), Event::GoodbyeHeard, &[Effect::Drain], {
-            draining(Reason::Closed)
+        (parting(Said::Done, false, LATER), Event::GoodbyeHeard, &[Effect::Unbind], {
+            gone(Reason::Closed)
         }),
         // Theirs first: ours goes when what is in flight is settled.
         (parting(Said::Not, true, LATER), Event::Settled, &[Effect::SayGoodbye], {
             parting(Said::Out, true, LATER)
         }),
-        (parting(Said::Out, true, LATER), Event::GoodbyeDone, &[Effect::Drain], {
-            draining(Reason::PeerClosed)
+        (parting(Said::Out, true, LATER), Event::GoodbyeDone, &[Effect::Unbind], {
+            gone(Reason::PeerClosed)
         }),
         // Both at once.
         (at, Event::GoodbyeHeard, &[], parting(Said::Out, true, LATER)),
         // A record of ours that is still out is withdrawn first.
         (parting(Said::Out, true, LATER).post(OUT), Event::GoodbyeDone, &[Effect::Cancel], {
-            breaking(Reason::PeerClosed, telling(true, true), Time::NEVER).post(Post::Cancelling)
+            breaking(Reason::PeerClosed, telling(true, true), after(500)).post(Post::Cancelling)
         }),
     ]);
     stale(at, &[Event::Settled, Event::CloseAsked, EXPIRED, offer(FIRST, OURS), Event::Stalled]);
@@ -499,7 +501,8 @@ fn a_break_tells_the_peer_and_waits_for_its_silence() {
     let at = |step, until| breaking(why, step, until);
     let out = at(telling(false, false), LATER).post(BYE);
     let waits = at(telling(true, false), LATER);
-    let drains = at(Break::Draining, Time::NEVER);
+    // An event may run ahead of its message: the last look waits.
+    let drains = at(Break::Draining, after(900));
     taken(&[
         (at(settling(false, false), Time::NEVER), Event::Settled, &[PUBLISH], {
             at(telling(false, false), after(500)).post(BYE)
@@ -509,17 +512,21 @@ fn a_break_tells_the_peer_and_waits_for_its_silence() {
         }),
         // An offer of ours must not be taken any more.
         (at(settling(false, false), Time::NEVER).post(OUT), Event::Settled, &[Effect::Cancel], {
-            at(telling(false, false), Time::NEVER).post(Post::Cancelling)
+            at(telling(false, false), after(500)).post(Post::Cancelling)
+        }),
+        // The cancellation may have been lost.
+        (at(telling(false, false), DUE).post(Post::Cancelling), EXPIRED, &[Effect::Cancel], {
+            at(telling(false, false), after(500)).post(Post::Cancelling)
         }),
         (at(telling(false, false), Time::NEVER).post(Post::Cancelling), TERMINATED, &[PUBLISH], {
             at(telling(false, false), after(500)).post(BYE)
         }),
         // Told; then it answers.
         (out, COMPLETED, &[], waits),
-        (waits, last_bye(FIRST, OURS), &[Effect::Drain], drains),
-        (waits, Event::GoodbyeHeard, &[Effect::Drain], drains),
+        (waits, last_bye(FIRST, OURS), &[], drains),
+        (waits, Event::GoodbyeHeard, &[], drains),
         // It had said so before.
-        (at(telling(false, true), LATER).post(BYE), COMPLETED, &[Effect::Drain], drains),
+        (at(telling(false, true), LATER).post(BYE), COMPLETED, &[], drains),
         // The two goodbyes cross: each is the other's answer.
         (out, bye(FIRST, OURS), &[], at(telling(false, true), LATER).post(BYE)),
         // It asks about an attempt that we had not heard of when ours went.
@@ -578,22 +585,20 @@ fn a_goodbye_record_that_fails_is_posted_again() {
         (out, TIMEOUT, &[PUBLISH], {
             breaking(Reason::PeerDied, telling(false, false), after(500)).post(BYE)
         }),
-        (died.post(BYE), TIMEOUT, &[Effect::Drain], {
-            breaking(Reason::PeerDied, Break::Draining, Time::NEVER)
-        }),
+        (died.post(BYE), TIMEOUT, &[], { breaking(Reason::PeerDied, Break::Draining, after(900)) }),
         // A waiting post is dropped when nothing has to be said any more.
         (
             breaking(why, telling(true, false), LATER).post(backoff(LATER)),
             Event::GoodbyeHeard,
-            &[Effect::Drain],
-            breaking(why, Break::Draining, Time::NEVER),
+            &[],
+            breaking(why, Break::Draining, after(900)),
         ),
         // What is out when the peer falls silent is withdrawn.
         (
             breaking(why, telling(true, false), LATER).post(BYE),
             Event::GoodbyeHeard,
             &[Effect::Cancel],
-            breaking(why, telling(true, true), LATER).post(Post::Cancelling),
+            breaking(why, telling(true, true), after(500)).post(Post::Cancelling),
         ),
     ]);
 }
@@ -602,7 +607,8 @@ fn a_goodbye_record_that_fails_is_posted_again() {
 fn a_break_remembers_who_calls_next() {
     let why = Reason::TransactionError;
     let waits = breaking(why, telling(true, false), LATER);
-    let drains = breaking(why, Break::Draining, Time::NEVER);
+    let drains = |until| breaking(why, Break::Draining, until);
+    let looks = drains(Time::NEVER);
     let busy = breaking(why, settling(false, false), Time::NEVER);
     taken(&[
         (waits, offer(SECOND, NONE), &[], waits.with_next(THEIRS).knows(SECOND)),
@@ -611,7 +617,7 @@ fn a_break_remembers_who_calls_next() {
         // That one is over too.
         (busy.with_next(THEIRS).knows(SECOND), last_bye(SECOND, BURNT), &[], busy.knows(SECOND)),
         // A new life writes to nothing that it was told before.
-        (waits, offer(REBORN, NONE), &[Effect::Drain], drains.with_next(THEIRS).knows(REBORN)),
+        (waits, offer(REBORN, NONE), &[], { drains(after(900)).with_next(THEIRS).knows(REBORN) }),
         (busy, offer(REBORN, NONE), &[], {
             let gone = breaking(why, settling(true, true), Time::NEVER);
             gone.with_next(THEIRS).knows(REBORN)
@@ -623,7 +629,11 @@ fn a_break_remembers_who_calls_next() {
             &[RAISE],
             breaking(why, settling(false, true), Time::NEVER),
         ),
-        (drains, Event::Drained, &[Effect::Unbind], { leaving(why, None, Time::NEVER) }),
+        (drains(DUE), EXPIRED, &[Effect::Drain], looks),
+        (looks, Event::Drained, &[Effect::Unbind], leaving(why, None, Time::NEVER)),
+        // It cannot be read before it is set up; but not for ever.
+        (looks, Event::SetupRefused, &[], drains(after(1_400)).tries(1)),
+        (looks.tries(2), Event::SetupRefused, &[Effect::Unbind], leaving(why, None, Time::NEVER)),
     ]);
 }
 
@@ -634,8 +644,8 @@ fn unbinding_asks_until_the_device_lets_go() {
     taken(&[
         (at, Event::Unbound, &[end(Some(MINE), Reason::Closed, None)], at),
         (next, Event::Unbound, &[end(Some(MINE), Reason::Closed, Some(THEIRS))], next),
-        (at, Event::UnbindBusy, &[], unbinding(None, after(700))),
-        (at.second(), Event::UnbindBusy, &[], unbinding(None, after(1_400)).second()),
+        (at, Event::UnbindBusy, &[], unbinding(None, after(1_400)).tries(1)),
+        (at.second(), Event::UnbindBusy, &[], unbinding(None, after(2_800)).second().tries(1)),
         (unbinding(None, DUE), EXPIRED, &[Effect::Unbind], at),
         (at, offer(SECOND, NONE), &[], next),
     ]);

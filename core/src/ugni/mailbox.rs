@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn a_mailbox_rests_before_its_next_lease() {
-        let config = Config { slab_mailboxes: 1, slabs_max: 2, mailbox_rest: 10, ..Config::default() };
+        let config =
+            Config { slab_mailboxes: 1, slabs_max: 2, mailbox_rest: 10, ..Config::default() };
         let mut pool = Mailboxes::default();
         assert_eq!((pool.take(Time(0)), pool.grow(&config)), (None, Some(0)));
         assert_eq!(pool.grow(&config), None, "the first question is not answered yet");

@@ -50,13 +50,7 @@ impl Scan {
     }
 
     /// The next endpoint to look at, of `endpoints`; `read` counts the messages read so far.
-    pub fn next(
-        &mut self,
-        endpoints: u32,
-        read: u64,
-        now: Time,
-        config: &Config,
-    ) -> Option<EpId> {
+    pub fn next(&mut self, endpoints: u32, read: u64, now: Time, config: &Config) -> Option<EpId> {
         match *self {
             Scan::None => None,
             Scan::Pause { until, .. } if now < until => None,

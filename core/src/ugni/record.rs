@@ -120,12 +120,8 @@ impl Record {
         let generation = Generation(reader.u64());
         let sees = Generation(reader.u64());
         let over = Generation(reader.u64());
-        let peer = Peer {
-            mbox: MboxId(reader.u32()),
-            index: reader.u32(),
-            credits,
-            size: reader.u32(),
-        };
+        let peer =
+            Peer { mbox: MboxId(reader.u32()), index: reader.u32(), credits, size: reader.u32() };
         if who.job != job {
             return Err(WireError::Job(who.job));
         }

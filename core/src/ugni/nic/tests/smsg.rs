@@ -209,7 +209,6 @@ fn credits_that_come_in_turn_are_read_as_one() {
     let config = Config { credit_batch: 1, credit_event: 1, ..Config::default() };
     let (mut x, mut y) = link_with(config, Default::default());
     assert_eq!(stream(&mut x, &mut y, 0, 2), [1, 2], "returns count from the beginning");
-    y.lose();
     carry(&mut y, &mut x);
     assert_eq!(x.read(CREDITS), [Completion::Credits { ep: AT_X, n: 2 }]);
     assert_eq!(x.read(REMOTE), vec![arrival(AT_X); 2], "with no message behind them");

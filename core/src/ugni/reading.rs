@@ -1,0 +1,88 @@
+//! Messages on their way in: which mailbox to look into, and what is found there.
+
+use crate::id::EpId;
+use crate::machine::{Effect, Notice, Verdict};
+use crate::sink::Sink;
+use crate::time::{Span, Time};
+
+use super::connect::Link;
+use super::{Content, Module, Op, Reading, Slot, connect, tell};
+
+impl Module {
+    pub(super) fn arrival(&mut self, ep: EpId, fx: &mut impl Sink<Effect<Op>>) -> Verdict {
+        // An index from the wire: it may name nobody, or somebody whose mailbox is not open
+        // yet. The second is read when the connection comes up.
+        if !self.link(ep).is_some_and(Link::is_reading) {
+            return Verdict::Stale;
+        }
+        self.touched = Some(ep);
+        self.read_mailbox(ep, fx);
+        Verdict::Taken
+    }
+
+    pub(super) fn read_mailbox(&mut self, ep: EpId, fx: &mut impl Sink<Effect<Op>>) {
+        let reading = &mut self.endpoints[ep.index()].reading;
+        match *reading {
+            Reading::No => {
+                *reading = Reading::Yes { found: false };
+                fx.push(Effect::Op(Op::Next { ep }));
+            }
+            Reading::Yes { .. } | Reading::Again => *reading = Reading::Again,
+        }
+    }
+
+    pub(super) fn message(
+        &mut self,
+        now: Time,
+        ep: EpId,
+        content: Content,
+        len: u32,
+        fx: &mut impl Sink<Effect<Op>>,
+    ) -> Verdict {
+        let Some(endpoint) = self.endpoints.get_mut(ep.index()) else { return Verdict::Stale };
+        if endpoint.reading == (Reading::Yes { found: false }) {
+            endpoint.reading = Reading::Yes { found: true };
+        }
+        self.touched = Some(ep);
+        self.read += 1;
+        let from = self.name(ep);
+        if let Content::User { tag, data } = content {
+            tell(fx, Notice::Arrived { from, tag, len, data });
+        }
+        fx.push(Effect::Op(Op::Release { ep }));
+        fx.push(Effect::Op(Op::Next { ep }));
+        match content {
+            Content::User { .. } => Verdict::Taken,
+            Content::Goodbye => {
+                let verdict = self.link_event(now, ep, connect::Event::GoodbyeHeard, fx);
+                self.nudge(now, ep, fx);
+                verdict
+            }
+        }
+    }
+
+    pub(super) fn empty(&mut self, now: Time, ep: EpId, fx: &mut impl Sink<Effect<Op>>) -> Verdict {
+        let Some(endpoint) = self.endpoints.get_mut(ep.index()) else { return Verdict::Stale };
+        self.touched = Some(ep);
+        match endpoint.reading {
+            Reading::Again => {
+                endpoint.reading = Reading::Yes { found: true };
+                fx.push(Effect::Op(Op::Next { ep }));
+                Verdict::Taken
+            }
+            Reading::Yes { found } => {
+                endpoint.reading = Reading::No;
+                if !found && self.config.relook_delay > 0 {
+                    self.relooks.push_back((now + Span(self.config.relook_delay), ep));
+                }
+                // What could not be read because it could not be set up is not empty.
+                let drained = |slot: &mut Slot| slot.paired && !slot.link.is_ready();
+                if self.slot_mut(ep).is_some_and(drained) {
+                    let _ = self.link_event(now, ep, connect::Event::Drained, fx);
+                }
+                Verdict::Taken
+            }
+            Reading::No => Verdict::Stale,
+        }
+    }
+}
