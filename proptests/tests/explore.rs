@@ -75,29 +75,29 @@ fn table(scripts: &[Script], rows: &[Row]) {
 fn nothing_goes_wrong() {
     let counted = [one_side(), both_sides(), connected(), once_more(), out_of_credits()]
         .map(|scripts| count(&scripts, Bounds::default()));
-    assert_eq!(counted, [(2_575, 1), (72_610, 2), (124, 3), (6_193, 1), (3_605, 1)]);
+    assert_eq!(counted, [(3_385, 1), (105_736, 3), (124, 3), (8_498, 2), (4_685, 1)]);
 }
 
 /// One proc sends and closes.
 const ONE_SIDE: &[Row] = &[
-    (RefusePostSession, 32_228, 9),
-    (RefusePostMemory, 28_060, 15),
-    (RefuseWildcard, 23_111, 9),
-    (EndTimeout, 18_004, 17),
-    (EndTerminated, 20_939, 12),
-    (EndError, 20_939, 12),
-    (HoldDatagram, 23_159, 9),
-    (DeafWildcard, 23_190, 4),
-    (RefuseSetup, 11_055, 11),
-    (RefuseRegister, 30_003, 12),
-    (RefuseSend, 14_300, 12),
-    (FailSend, 12_742, 10),
-    (EarlyEvent, 35_332, 9),
-    (DuplicateEvent, 31_570, 9),
-    (HoldCredits, 26_861, 9),
-    (RemoteOverrun, 24_730, 9),
-    (BusyUnbind, 13_872, 9),
-    (LocalOverrun, 292_764, 15),
+    (RefusePostSession, 42_380, 9),
+    (RefusePostMemory, 36_746, 15),
+    (RefuseWildcard, 30_401, 9),
+    (EndTimeout, 25_557, 17),
+    (EndTerminated, 27_545, 12),
+    (EndError, 27_545, 12),
+    (HoldDatagram, 30_599, 9),
+    (DeafWildcard, 30_480, 4),
+    (RefuseSetup, 14_078, 11),
+    (RefuseRegister, 39_453, 12),
+    (RefuseSend, 18_701, 12),
+    (FailSend, 17_100, 10),
+    (EarlyEvent, 46_696, 9),
+    (DuplicateEvent, 41_782, 9),
+    (HoldCredits, 33_767, 9),
+    (RemoteOverrun, 32_674, 9),
+    (BusyUnbind, 18_300, 9),
+    (LocalOverrun, 586_478, 15),
 ];
 
 #[test]
@@ -107,23 +107,23 @@ fn one_side_sends_and_closes() {
 
 /// Both send and one closes. (A lost completion makes seven million states of it.)
 const BOTH_SIDES: &[Row] = &[
-    (RefusePostSession, 559_831, 21),
-    (RefusePostMemory, 488_651, 39),
-    (RefuseWildcard, 652_679, 18),
-    (EndTimeout, 973_355, 87),
-    (EndTerminated, 444_586, 23),
-    (EndError, 445_576, 23),
-    (HoldDatagram, 653_365, 18),
-    (DeafWildcard, 655_392, 8),
-    (RefuseSetup, 354_096, 32),
-    (RefuseRegister, 490_051, 32),
-    (RefuseSend, 434_053, 27),
-    (FailSend, 410_200, 39),
-    (EarlyEvent, 1_043_128, 21),
-    (DuplicateEvent, 899_941, 18),
-    (HoldCredits, 835_987, 18),
-    (RemoteOverrun, 723_565, 18),
-    (BusyUnbind, 355_977, 21),
+    (RefusePostSession, 827_520, 39),
+    (RefusePostMemory, 771_555, 49),
+    (RefuseWildcard, 950_813, 27),
+    (EndTimeout, 684_312, 94),
+    (EndTerminated, 682_742, 35),
+    (EndError, 684_454, 35),
+    (HoldDatagram, 965_578, 27),
+    (DeafWildcard, 953_565, 12),
+    (RefuseSetup, 434_400, 24),
+    (RefuseRegister, 720_438, 36),
+    (RefuseSend, 598_313, 39),
+    (FailSend, 562_397, 45),
+    (EarlyEvent, 1_485_420, 30),
+    (DuplicateEvent, 1_313_081, 27),
+    (HoldCredits, 1_160_506, 27),
+    (RemoteOverrun, 1_045_162, 27),
+    (BusyUnbind, 532_910, 30),
 ];
 
 #[test]
@@ -134,14 +134,14 @@ fn both_sides_send_and_one_closes() {
 /// Both connect, and nothing more.
 const CONNECTED: &[Row] = &[
     (RefusePostSession, 868, 21),
-    (RefusePostMemory, 1_507, 32),
+    (RefusePostMemory, 1_419, 32),
     (RefuseWildcard, 767, 27),
-    (EndTimeout, 9_307, 43),
+    (EndTimeout, 9_071, 52),
     (EndTerminated, 1_449, 23),
     (EndError, 1_449, 23),
-    (HoldDatagram, 1_054, 27),
+    (HoldDatagram, 1_661, 27),
     (DeafWildcard, 1_218, 12),
-    (RefuseSetup, 3_588, 29),
+    (RefuseSetup, 2_936, 26),
     (RefuseRegister, 1_051, 30),
 ];
 
@@ -152,24 +152,24 @@ fn both_sides_connect() {
 
 /// A second connection after the first.
 const ONCE_MORE: &[Row] = &[
-    (RefusePostSession, 69_265, 12),
-    (RefusePostMemory, 65_237, 29),
-    (RefuseWildcard, 55_673, 9),
-    (EndTimeout, 110_166, 39),
-    (EndTerminated, 59_145, 19),
-    (EndError, 59_145, 19),
-    (HoldDatagram, 55_721, 9),
-    (DeafWildcard, 57_156, 4),
-    (RefuseSetup, 34_023, 19),
-    (RefuseRegister, 67_339, 18),
-    (RefuseSend, 35_680, 16),
-    (FailSend, 32_649, 13),
-    (EarlyEvent, 85_420, 9),
-    (DuplicateEvent, 79_738, 9),
-    (HoldCredits, 71_825, 9),
-    (RemoteOverrun, 63_142, 9),
-    (BusyUnbind, 29_620, 12),
-    (LocalOverrun, 1_035_389, 37),
+    (RefusePostSession, 94_798, 30),
+    (RefusePostMemory, 89_299, 42),
+    (RefuseWildcard, 76_418, 18),
+    (EndTimeout, 142_661, 54),
+    (EndTerminated, 82_054, 31),
+    (EndError, 82_054, 31),
+    (HoldDatagram, 88_830, 18),
+    (DeafWildcard, 78_414, 8),
+    (RefuseSetup, 42_529, 30),
+    (RefuseRegister, 91_648, 24),
+    (RefuseSend, 48_716, 28),
+    (FailSend, 40_970, 21),
+    (EarlyEvent, 117_017, 18),
+    (DuplicateEvent, 109_543, 18),
+    (HoldCredits, 90_611, 18),
+    (RemoteOverrun, 86_707, 18),
+    (BusyUnbind, 40_387, 21),
+    (LocalOverrun, 1_347_596, 40),
 ];
 
 #[test]
@@ -179,24 +179,24 @@ fn a_connection_comes_up_once_more() {
 
 /// A message that waits for a slot.
 const OUT_OF_CREDITS: &[Row] = &[
-    (RefusePostSession, 45_546, 9),
-    (RefusePostMemory, 39_435, 15),
-    (RefuseWildcard, 32_381, 9),
-    (EndTimeout, 29_528, 20),
-    (EndTerminated, 50_371, 9),
-    (EndError, 50_371, 9),
-    (HoldDatagram, 32_429, 9),
-    (DeafWildcard, 32_460, 4),
-    (RefuseSetup, 14_817, 9),
-    (RefuseRegister, 42_417, 12),
-    (RefuseSend, 19_926, 12),
-    (FailSend, 17_176, 12),
-    (EarlyEvent, 48_158, 9),
-    (DuplicateEvent, 43_202, 9),
-    (HoldCredits, 39_708, 9),
-    (RemoteOverrun, 30_872, 9),
-    (BusyUnbind, 18_856, 9),
-    (LocalOverrun, 340_008, 21),
+    (RefusePostSession, 59_172, 9),
+    (RefusePostMemory, 51_091, 15),
+    (RefuseWildcard, 42_101, 9),
+    (EndTimeout, 41_023, 20),
+    (EndTerminated, 65_997, 9),
+    (EndError, 65_997, 9),
+    (HoldDatagram, 42_272, 9),
+    (DeafWildcard, 42_180, 4),
+    (RefuseSetup, 19_082, 9),
+    (RefuseRegister, 55_107, 12),
+    (RefuseSend, 25_815, 12),
+    (FailSend, 22_708, 12),
+    (EarlyEvent, 63_242, 9),
+    (DuplicateEvent, 56_774, 9),
+    (HoldCredits, 49_632, 9),
+    (RemoteOverrun, 40_394, 9),
+    (BusyUnbind, 24_652, 9),
+    (LocalOverrun, 685_228, 21),
 ];
 
 #[test]
@@ -218,7 +218,7 @@ fn packets_and_deadlines_go_astray() {
     ];
     assert_eq!(
         counted,
-        [(7_337, 2), (27_479, 2), (75_043, 4), (20_534, 2), (205_998, 9), (219_226, 4)]
+        [(10_502, 2), (31_353, 2), (117_287, 4), (30_686, 4), (270_990, 12), (356_929, 6)]
     );
 }
 
@@ -262,8 +262,7 @@ fn every_fault_makes_a_difference() {
         let healthy: Vec<_> = (0..4).map(|skew| history(&scripts, None, skew)).collect();
         for &(fault, ..) in rows {
             let changed = (0..4).any(|skew| history(&scripts, Some(fault), skew) != healthy[skew]);
-            // Where time stands still nothing is held, and whoever polls may come late anyway.
-            assert_eq!(changed, fault != HoldDatagram, "{fault:?}");
+            assert!(changed, "{fault:?}");
         }
     }
 }

@@ -291,7 +291,8 @@ fn core_has_no_clock_no_chance_and_no_hash_maps() {
         "println!",
     ];
     let files = tree();
-    let core = files.iter().filter(|file| file.is_rust() && file.is_in(&["core"]));
+    // Its benches are programs of their own, and print.
+    let core = files.iter().filter(|file| file.is_rust() && file.is_in(&["core/src"]));
     hold("core must not use", core.flat_map(|file| file.uses(BANNED)).collect());
 }
 
