@@ -204,6 +204,36 @@ fn messages_wait_for_credits() {
     table(&out_of_credits(), OUT_OF_CREDITS);
 }
 
+/// What two faults do together, or one that strikes twice, or an application in a hurry.
+#[test]
+fn faults_meet_each_other() {
+    let both = |faults: &[(Fault, u8)]| Bounds { faults: faults.to_vec(), ..Bounds::default() };
+    let alone = || vec![Script::at_once(&[Send(1)]), Script::idle()];
+    let up_and_down = || vec![Script::at_once(&[Connect(1), Close(1)]), Script::idle()];
+    let back_and_forth = || vec![Script::in_turn(&[Send(1), Close(1), Send(1)]), Script::idle()];
+    let counted = [
+        count(&alone(), both(&[(EndTerminated, 1), (EndTimeout, 1)])),
+        count(&alone(), both(&[(RefuseSetup, 2)])),
+        count(&alone(), both(&[(RefuseSetup, 1), (EndTimeout, 1)])),
+        count(&up_and_down(), one(RefuseSetup)),
+        count(&out_of_credits(), Bounds { duplicates: 1, ..Bounds::default() }),
+        count(&back_and_forth(), both(&[(RefusePostSession, 1), (RefuseSetup, 1)])),
+    ];
+    assert_eq!(
+        counted,
+        [(30_865, 147), (1_607, 36), (23_904, 150), (3_070, 9), (47_925, 2), (480_230, 432)]
+    );
+}
+
+/// A proc dies, and the other is left with what it knew.
+#[test]
+fn one_of_two_dies() {
+    let crash = || Bounds::<Module> { crashes: 1, ..Bounds::default() };
+    let counted = [connected(), one_side(), both_sides(), once_more(), out_of_credits()]
+        .map(|scripts| count(&scripts, crash()));
+    assert_eq!(counted, [(868, 39), (33_186, 37), (484_040, 134), (235_842, 78), (23_702, 32)]);
+}
+
 /// The fabric and the clock misbehave: a packet is lost or comes twice, a deadline fires early.
 #[test]
 fn packets_and_deadlines_go_astray() {

@@ -112,7 +112,21 @@ fn faults(kinds: &'static [Fault]) -> impl Strategy<Value = Vec<Wrong>> {
         parts_per_thousand,
         most,
     });
-    prop::collection::vec(wrong, 0..4)
+    prop::collection::vec(wrong, 0..4).prop_map(once)
+}
+
+/// Two faults strike once at most, since whom they strike again gives up, and does not read what
+/// the peer has called sent: a second false `TIMEOUT` says that the peer is dead, and a set-up
+/// refused as often as there are tries leaves a mailbox that nobody can read.
+fn once(mut faults: Vec<Wrong>) -> Vec<Wrong> {
+    for rare in [Fault::RefuseSetup, Fault::EndTimeout] {
+        let is_rare = |wrong: &Wrong| matches!(wrong.what, Which::Nic(fault) if fault == rare);
+        let first = faults.iter().position(is_rare);
+        let mut at = 0..;
+        faults.retain(|wrong| at.next() == first || !is_rare(wrong));
+        faults.iter_mut().filter(|wrong| is_rare(wrong)).for_each(|wrong| wrong.most = 1);
+    }
+    faults
 }
 
 /// Tunables near their least values, where things run out.
@@ -121,7 +135,14 @@ fn modules() -> impl Strategy<Value = ugni::Config> {
     let queues = ((1_u64..=8, 1_u64..=8), 1_u64..=20, 1_u64..=8, 0_u64..=20, 1_u64..=10, 0_u64..=1);
     (counts, queues).prop_map(|(counts, queues)| {
         let (smsg_credits, slab_mailboxes, slabs_max, waiting_max, copies_max) = counts;
-        let ((sends, local_cq_reserve), close_ms, remote_cq, smsg_retries, connect_tries, reconnect) = queues;
+        let (
+            (sends, local_cq_reserve),
+            close_ms,
+            remote_cq,
+            smsg_retries,
+            connect_tries,
+            reconnect,
+        ) = queues;
         let local_cq = (sends + local_cq_reserve).max(4);
         let config = ugni::Config {
             smsg_credits,
@@ -287,10 +308,9 @@ const MESSAGES: &[Fault] = &[
 ];
 
 /// The same worlds in every run: a failure is there for everybody, or for nobody.
-const CASES: u32 = 6000;
 fn config() -> ProptestConfig {
     let rng_seed = RngSeed::Fixed(0x5E1F);
-    ProptestConfig { cases: CASES, max_shrink_iters: 4_096, rng_seed, ..ProptestConfig::default() }
+    ProptestConfig { cases: 4_096, max_shrink_iters: 4_096, rng_seed, ..ProptestConfig::default() }
 }
 
 /// So many messages there, and so many back.

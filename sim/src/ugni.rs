@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use selvedge_core::ugni::{self, Identity, Module, nic::Nic};
+use selvedge_core::ugni::nic::{self, Nic};
+use selvedge_core::ugni::{self, Identity, Module};
 use selvedge_core::{Address, ProcName, Violation};
 
 use crate::simulated::Simulated;
@@ -40,7 +41,9 @@ impl Setup {
         // A mailbox rests for ever: while time stands still, no packet is too old to come.
         let module =
             ugni::Config { connect_tries: retries, mailbox_rest: 1, ..still(*self.module) };
-        Setup::new(module, still(*self.nic))
+        // Enough for the few losses of a search, and not more: a dead peer swallows them all.
+        let nic = nic::Config { stubborn_retries: 3, ..still(*self.nic) };
+        Setup::new(module, nic)
     }
 }
 

@@ -279,24 +279,25 @@ impl Nic {
         if session.gone {
             return Verdict::Stale;
         }
-        if tries == u8::MAX {
-            session.floor = session.floor.max(seq.wrapping_add(1));
-            return Verdict::Taken;
-        }
         let floor = session.floor;
-        let mut next = body;
-        // Answers, and datagrams that met one of the peer's, are repeated as long as can be:
-        // the peer's end hangs on them.
-        if let Exchange::Directed(_) | Exchange::Cancel = next
-            && let Some(Directed { ep, serial: ours, fate, .. }) = session.directed
-            && ours == serial
-            && u64::from(tries) >= self.config.datagram_retries
-        {
-            session.directed = None;
-            self.end(now, Some(ep), fate.unwrap_or(PostState::Error), to, None);
-            next = Exchange::Cancel;
-        }
-        let packet = Packet::Datagram { seq, floor, tries: tries + 1, serial, body: next };
+        let asks = matches!(body, Exchange::Directed(_) | Exchange::Cancel);
+        let ours = session.directed.filter(|directed| asks && directed.serial == serial);
+        // Answers, and datagrams that met one of the peer's, are repeated more stubbornly: the
+        // peer's end hangs on them.
+        let (body, tries) = match ours {
+            Some(_) if u64::from(tries) < self.config.datagram_retries => (body, tries + 1),
+            Some(Directed { ep, fate, .. }) => {
+                session.directed = None;
+                self.end(now, Some(ep), fate.unwrap_or(PostState::Error), to, None);
+                (Exchange::Cancel, 0)
+            }
+            None if u64::from(tries) < self.config.stubborn_retries => (body, tries + 1),
+            None => {
+                session.floor = floor.max(seq.wrapping_add(1));
+                return Verdict::Taken;
+            }
+        };
+        let packet = Packet::Datagram { seq, floor, tries, serial, body };
         fx.push(NicEffect::Packet { to, packet });
         Verdict::Taken
     }

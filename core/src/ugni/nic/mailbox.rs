@@ -320,8 +320,8 @@ impl Nic {
                 Verdict::Taken
             }
             Packet::Credit { ep, mbox, freed, tries } => {
-                // As stubborn as it can be: a lost return is a slot lost for ever.
-                if tries < u8::MAX {
+                // A lost return is a slot lost for ever.
+                if u64::from(tries) < self.config.stubborn_retries {
                     let packet = Packet::Credit { ep, mbox, freed, tries: tries + 1 };
                     fx.push(NicEffect::Packet { to, packet });
                 }

@@ -36,6 +36,7 @@ crate::tunables! {
         announce_again: Flag = 1, 0 => 1, "Model choice: a message whose event came early raises another when it is there.";
         hold_for: Time = 1_000_000_000, 0 => 9_000_000_000_000_000_000, "How long a held completion or credit return is held, and a deaf wildcard is deaf.";
         datagram_retries: Count = 10, 0 => 250, "Retransmissions of a datagram before it ends in error.";
+        stubborn_retries: Count = 250, 0 => 250, "Retransmissions of what nothing else makes good: answers to datagrams, and credit returns.";
         slabs: Count = 65_536, 0 => 1_048_576, "Memory domain descriptors left for mailbox slabs.";
     }
 }
