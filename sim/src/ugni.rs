@@ -14,13 +14,13 @@ pub struct Setup {
     /// The module: one configuration for all.
     pub module: Arc<ugni::Config>,
     /// The device.
-    pub nic: Arc<ugni::nic::Config>,
+    pub nic: Arc<nic::Config>,
 }
 
 impl Setup {
     /// With these configurations.
     #[must_use]
-    pub fn new(module: ugni::Config, nic: ugni::nic::Config) -> Setup {
+    pub fn new(module: ugni::Config, nic: nic::Config) -> Setup {
         Setup { module: Arc::new(module), nic: Arc::new(nic) }
     }
 }

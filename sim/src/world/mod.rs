@@ -94,8 +94,11 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         };
         world.schedule_rules();
         for rank in 0..world.procs.len() as u32 {
-            world.start(rank);
+            if !world.hosts[rank as usize].dead {
+                world.start(rank);
+            }
         }
+        world.happen();
         world
     }
 

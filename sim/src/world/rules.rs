@@ -58,14 +58,22 @@ impl Active {
 }
 
 impl<T: Simulated, A: App + Clone> World<T, A> {
+    /// Sees to it that rules begin when they should: those of the first moment before anybody
+    /// does anything. (Nobody is born again before he was born.)
     pub(super) fn schedule_rules(&mut self) {
         let fabric = self.fabric.clone();
-        for (at, rule) in fabric.plan.0.iter().enumerate() {
-            if let When::At { at: time, .. } = rule.when {
-                self.air.schedule(time, Item::Rule { rule: at as u32, on: true });
-            }
-            if let When::Happens { event, proc, .. } = &rule.when {
-                self.watch.wait_for(at as u32, event.clone(), *proc);
+        for (at, rule) in (0..).zip(&fabric.plan.0) {
+            match &rule.when {
+                When::At { at: Time::ZERO, .. } if !matches!(rule.what, Wrong::Restart) => {
+                    self.rule(at, true);
+                }
+                When::At { at: time, .. } => {
+                    self.air.schedule(*time, Item::Rule { rule: at, on: true });
+                }
+                When::Happens { event, proc, .. } => {
+                    self.watch.wait_for(at, event.clone(), *proc);
+                }
+                When::Rate { .. } => {}
             }
         }
     }

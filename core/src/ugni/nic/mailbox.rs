@@ -125,7 +125,10 @@ impl Nic {
             say(fx, Completion::Refused { ep, seq, epoch });
             return Verdict::Taken;
         };
-        if refused == Some(epoch) || self.strike(Fault::RefuseSend) {
+        // Whatever refuses it, the fault has had its send: else, of those that follow each other,
+        // one more each time would stay for the next.
+        let struck = self.strike(Fault::RefuseSend);
+        if struck || refused == Some(epoch) {
             self.endpoint(ep).refused = Some(epoch);
             say(fx, Completion::Refused { ep, seq, epoch });
             return Verdict::Taken;
