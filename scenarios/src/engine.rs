@@ -19,7 +19,13 @@ pub trait Engine: Sync {
     ///
     /// # Errors
     /// When it cannot be run at all; what goes wrong inside the run is part of the history.
-    fn run(&self, scenario: &Loaded, seed: u64, stop: &Interrupt) -> Result<History, EngineError>;
+    fn run(
+        &self,
+        scenario: &Loaded,
+        seed: u64,
+        detail: Detail,
+        stop: &Interrupt,
+    ) -> Result<History, EngineError>;
 
     /// Runs a scenario twice with one seed and compares the histories event by event.
     ///
@@ -51,6 +57,15 @@ pub trait Engine: Sync {
     /// # Errors
     /// When there is no such bench, or it cannot be run.
     fn bench(&self, name: &str) -> Result<Bench, EngineError>;
+}
+
+/// How much a history tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// What it came to.
+    Outcome,
+    /// Also the events around what went wrong, and the last ones.
+    Events,
 }
 
 /// Why an engine did not do what it was asked.
@@ -268,7 +283,7 @@ fn unable<T>() -> Result<T, EngineError> {
 }
 
 impl Engine for NoEngine {
-    fn run(&self, _: &Loaded, _: u64, _: &Interrupt) -> Result<History, EngineError> {
+    fn run(&self, _: &Loaded, _: u64, _: Detail, _: &Interrupt) -> Result<History, EngineError> {
         unable()
     }
 

@@ -8,7 +8,7 @@ use selvedge_core::time::{Span, Time};
 use selvedge_scenarios::cli::{RunArgs, Session};
 use selvedge_scenarios::commands::{run, twice};
 use selvedge_scenarios::engine::{
-    Bench, Engine, EngineError, Explored, Found, History, Kind, Latency, Searched, Twice,
+    Bench, Detail, Engine, EngineError, Explored, Found, History, Kind, Latency, Searched, Twice,
 };
 use selvedge_scenarios::exit::Exit;
 use selvedge_scenarios::jobs::Interrupt;
@@ -22,7 +22,7 @@ use serde_json::Value;
 struct Storyteller(fn(u64) -> Result<History, EngineError>);
 
 impl Engine for Storyteller {
-    fn run(&self, _: &Loaded, seed: u64, _: &Interrupt) -> Result<History, EngineError> {
+    fn run(&self, _: &Loaded, seed: u64, _: Detail, _: &Interrupt) -> Result<History, EngineError> {
         (self.0)(seed)
     }
 

@@ -4,10 +4,10 @@ use std::io;
 
 use super::{Units, load_all};
 use crate::cli::{RunArgs, Session};
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Detail, Engine, EngineError};
 use crate::exit::Exit;
 use crate::jobs::in_order;
-use crate::judge::{judge, repeat};
+use crate::judge::{Verdict, judge, repeat};
 use crate::report::{RunReport, Summary};
 use crate::terminal::Progress;
 
@@ -28,7 +28,15 @@ pub fn run(args: &RunArgs, session: &mut Session<'_>, engine: &dyn Engine) -> io
     let stop = session.stop.clone();
     let work = |unit| {
         let (scenario, seed) = units.get(unit)?;
-        Some(engine.run(scenario, seed, &stop).map(|history| judge(scenario, seed, history)))
+        let run = |detail| {
+            let history = engine.run(scenario, seed, detail, &stop)?;
+            Ok(judge(scenario, seed, history))
+        };
+        Some(match run(Detail::Outcome) {
+            // The same again, with the events kept: that is what determinism is for.
+            Ok(plain) if plain.verdict != Verdict::Passed => run(Detail::Events).or(Ok(plain)),
+            outcome => outcome,
+        })
     };
     in_order(units.count(), args.threads(), &stop, work, |unit, result| {
         let Some((scenario, seed)) = units.get(unit) else { return true };

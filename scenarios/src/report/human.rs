@@ -175,6 +175,9 @@ fn block(out: &mut dyn Write, palette: Palette, outcome: &Outcome) -> io::Result
     if let Some(reason) = &outcome.reason {
         writeln!(out, "  {reason}")?;
     }
+    if outcome.verdict == Verdict::Limit {
+        events(out, palette, &outcome.history.tail)?;
+    }
     let mut shown: &[String] = &[];
     for violation in outcome.violations.iter().take(VIOLATIONS_MAX) {
         let Violation { rule, kind, at_ps, detail, around, .. } = violation;

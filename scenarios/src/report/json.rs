@@ -76,6 +76,8 @@ pub struct OutcomeRecord {
     pub strikes: Vec<u64>,
     /// Everything that was wrong.
     pub violations: Vec<Violation>,
+    /// The last events of a run that did not pass, oldest first.
+    pub tail: Vec<String>,
 }
 
 /// A digest as files and reports spell it.
@@ -109,6 +111,7 @@ impl OutcomeRecord {
             overruns: history.overruns,
             strikes: history.strikes.clone(),
             violations: outcome.violations.clone(),
+            tail: history.tail.clone(),
         }
     }
 }

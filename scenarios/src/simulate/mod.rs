@@ -9,7 +9,8 @@ use selvedge_sim::watch::{Found as Seen, Kind as Wrong, Met, Pattern, Watch, Wat
 use selvedge_sim::world::{End, World};
 
 use crate::engine::{
-    Bench, Engine, EngineError, Explored, Found, History, Kind, Latency, Matched, Searched, Twice,
+    Bench, Detail, Engine, EngineError, Explored, Found, History, Kind, Latency, Matched, Searched,
+    Twice,
 };
 use crate::jobs::Interrupt;
 use crate::load::Loaded;
@@ -148,24 +149,19 @@ fn found(seen: &Seen) -> Found {
     }
 }
 
-/// Whether a history is one that somebody will want to see whole.
-fn is_worth_telling(loaded: &Loaded, history: &History) -> bool {
-    let expect = &loaded.scenario.expect;
-    !history.violations.is_empty()
-        || history.unsettled.is_some()
-        || history.limit.is_some()
-        || expect.must.iter().zip(&history.must).any(|(_, met)| met.count == 0)
-        || expect.must_not.iter().zip(&history.must_not).any(|(_, met)| met.count > 0)
-}
-
 impl Engine for Simulator {
-    fn run(&self, loaded: &Loaded, seed: u64, stop: &Interrupt) -> Result<History, EngineError> {
-        let plain = once(loaded, seed, 0, stop)?;
-        if !is_worth_telling(loaded, &plain) {
-            return Ok(plain);
-        }
-        // The same again, with the events kept: that is what determinism is for.
-        once(loaded, seed, RECORD, stop)
+    fn run(
+        &self,
+        loaded: &Loaded,
+        seed: u64,
+        detail: Detail,
+        stop: &Interrupt,
+    ) -> Result<History, EngineError> {
+        let record = match detail {
+            Detail::Outcome => 0,
+            Detail::Events => RECORD,
+        };
+        once(loaded, seed, record, stop)
     }
 
     fn run_twice(
