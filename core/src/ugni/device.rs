@@ -7,14 +7,11 @@ use crate::id::{EpId, FragId, ProcName, Tag};
 use crate::machine::{Named, Reason};
 use crate::nic::Address;
 
-use super::record::Record;
+use super::record::RecordBytes;
 
 /// A mailbox in a module's registered memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MboxId(pub u32);
-
-/// A connection record as it travels.
-pub type RecordBytes = [u8; Record::BYTES];
 
 /// Why a datagram was not posted. Kept apart on purpose: the first is flow control and ends with
 /// an event that is sure to come, the second ends with time.

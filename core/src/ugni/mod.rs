@@ -48,7 +48,8 @@ mod slices;
 pub mod smsg;
 
 pub use config::Config;
-pub use device::{Completion, Content, MboxId, Op, PostError, PostState, RecordBytes};
+pub use device::{Completion, Content, MboxId, Op, PostError, PostState};
+pub use record::RecordBytes;
 
 use connect::Link;
 use mailbox::Mailboxes;

@@ -4,10 +4,13 @@
 //! attempt of the receiver it has accepted (`sees`), and which attempts of the receiver it will
 //! never write to again (`over`). The last is what lets a mailbox leave quarantine.
 
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+
 use crate::id::{Generation, ProcName};
 use crate::wire::{Reader, WireError, Writer};
 
-use super::{MboxId, RecordBytes};
+use super::MboxId;
 
 /// `SLVG`.
 const MAGIC: u32 = u32::from_le_bytes(*b"SLVG");
@@ -42,6 +45,32 @@ pub enum Body {
         /// needs it to read what was sent meanwhile.
         from: Option<Peer>,
     },
+}
+
+/// A connection record as it travels. Shown as what it says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordBytes(pub [u8; Record::BYTES]);
+
+impl Deref for RecordBytes {
+    type Target = [u8; Record::BYTES];
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for RecordBytes {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl fmt::Debug for RecordBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Record::read(&self.0) {
+            Ok(record) => write!(f, "{record}"),
+            Err(error) => write!(f, "bad record ({error})"),
+        }
+    }
 }
 
 /// A connection record.
@@ -92,7 +121,8 @@ impl Record {
             }
         };
         let peer = peer.unwrap_or(Peer { mbox: MboxId(0), index: 0, credits: 0, size: 0 });
-        Writer::default()
+        let mut bytes = Writer::default();
+        bytes
             .u32(MAGIC)
             .u8(VERSION)
             .u8(kind)
@@ -104,8 +134,8 @@ impl Record {
             .u64(self.over.0)
             .u32(peer.mbox.0)
             .u32(peer.index)
-            .u32(peer.size)
-            .sealed()
+            .u32(peer.size);
+        RecordBytes(bytes.sealed())
     }
 
     /// Reads a record sent within `job`.
@@ -113,6 +143,15 @@ impl Record {
     /// # Errors
     /// When the bytes are no record, or of another job, or say what no sender can mean.
     pub fn parse(bytes: &[u8], job: u32) -> Result<Record, WireError> {
+        let record = Record::read(bytes)?;
+        if record.who.job != job {
+            return Err(WireError::Job(record.who.job));
+        }
+        Ok(record)
+    }
+
+    /// Reads a record of whatever job.
+    fn read(bytes: &[u8]) -> Result<Record, WireError> {
         let mut reader = Reader::open::<{ Record::BYTES }>(bytes, MAGIC, VERSION)?;
         let kind = reader.u8();
         let credits = reader.u16();
@@ -122,9 +161,6 @@ impl Record {
         let over = Generation(reader.u64());
         let peer =
             Peer { mbox: MboxId(reader.u32()), index: reader.u32(), credits, size: reader.u32() };
-        if who.job != job {
-            return Err(WireError::Job(who.job));
-        }
         let body = match kind {
             0 => Body::Open,
             1 => Body::Offer(peer),
@@ -151,6 +187,21 @@ impl Record {
             }
         }
         Ok(Record { who, generation, sees, over, body })
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Record { who, generation, sees, over, body } = self;
+        let (word, peer) = match body {
+            Body::Open => return write!(f, "open by {who}"),
+            Body::Offer(peer) => ("offer", Some(peer)),
+            Body::Bye { answered: false, from } => ("bye", from.as_ref()),
+            Body::Bye { answered: true, from } => ("last bye", from.as_ref()),
+        };
+        write!(f, "{word} by {who}, generation {generation}, sees {sees}, over {over}")?;
+        let Some(Peer { mbox: MboxId(mbox), index, credits, size }) = peer else { return Ok(()) };
+        write!(f, ", mailbox {mbox} of {credits} x {size} B, index {index}")
     }
 }
 
@@ -183,7 +234,7 @@ mod tests {
             Body::Bye { answered: true, from },
         ] {
             let record = Record { body, ..offer() };
-            assert_eq!(Record::parse(&record.encode(), 1), Ok(record));
+            assert_eq!(Record::parse(&record.encode().0, 1), Ok(record));
         }
     }
 
@@ -202,8 +253,8 @@ mod tests {
             (Record { sees: later, over: later, ..offer() }, "over"),
         ];
         for (record, field) in wrong {
-            assert_eq!(Record::parse(&record.encode(), 1), Err(WireError::Field(field)));
+            assert_eq!(Record::parse(&record.encode().0, 1), Err(WireError::Field(field)));
         }
-        assert_eq!(Record::parse(&offer().encode(), 2), Err(WireError::Job(1)));
+        assert_eq!(Record::parse(&offer().encode().0, 2), Err(WireError::Job(1)));
     }
 }

@@ -138,7 +138,7 @@ impl Bench {
 }
 
 fn record(text: u8) -> Box<RecordBytes> {
-    Box::new([text; super::super::record::Record::BYTES])
+    Box::new(RecordBytes([text; super::super::record::Record::BYTES]))
 }
 
 fn text(seq: u32) -> Content {
