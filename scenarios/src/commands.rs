@@ -85,6 +85,11 @@ impl Units {
         self.starts.last().copied().unwrap_or(0)
     }
 
+    /// Whether `unit` is the last of its scenario.
+    fn is_last(&self, unit: u64) -> bool {
+        self.starts.binary_search(&(unit + 1)).is_ok()
+    }
+
     /// Unit number `unit`, which is below `count`.
     fn get(&self, unit: u64) -> Option<(&Loaded, u64)> {
         let index = self.starts.partition_point(|&start| start <= unit).checked_sub(1)?;

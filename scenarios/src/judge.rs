@@ -127,11 +127,43 @@ pub fn repeat(verb: &str, file: &str, seed: Option<u64>) -> String {
     }
 }
 
-/// Why a run that broke no rule still proves nothing.
+/// How often each fault of a scenario has struck, over all the seeds that were run.
+#[derive(Clone, Debug, Default)]
+pub struct Strikes(Vec<u64>);
+
+impl Strikes {
+    /// Counts one more run.
+    pub fn count(&mut self, outcome: &Outcome) {
+        let strikes = &outcome.history.strikes;
+        self.0.resize(strikes.len().max(self.0.len()), 0);
+        self.0.iter_mut().zip(strikes).for_each(|(sum, n)| *sum = sum.saturating_add(*n));
+    }
+
+    /// Judges the scenario as a whole, after the last of its runs: a fault that strikes by
+    /// chance has to strike with one of the seeds.
+    pub fn judge(&self, scenario: &Loaded, last: &mut Outcome) {
+        if last.verdict == Verdict::Passed
+            && let Some(reason) = idle(scenario, &self.0, true)
+        {
+            last.verdict = Verdict::Vacuous;
+            last.reason = Some(format!("{reason} with any seed"));
+        }
+    }
+}
+
+/// The first fault that never struck, among those by chance or the others.
+fn idle(scenario: &Loaded, strikes: &[u64], by_chance: bool) -> Option<String> {
+    let faults = scenario.scenario.faults.iter().zip(strikes).enumerate();
+    faults
+        .filter(|(_, (fault, _))| fault.timing().rate.is_some() == by_chance)
+        .find(|(_, (_, strikes))| **strikes == 0)
+        .map(|(index, (fault, _))| format!("fault {index}, `{}`, never struck", fault.word()))
+}
+
+/// Why a run that broke no rule still proves nothing. (Chance need not strike in every run.)
 fn vacuous(scenario: &Loaded, history: &History) -> Option<String> {
-    let idle = history.strikes.iter().position(|&strikes| strikes == 0);
-    if let Some((index, fault)) = idle.and_then(|i| Some((i, scenario.scenario.faults.get(i)?))) {
-        return Some(format!("fault {index}, `{}`, never struck", fault.word()));
+    if let Some(reason) = idle(scenario, &history.strikes, false) {
+        return Some(reason);
     }
     let answers: u64 = (history.failed.values()).chain(history.unknown.values()).sum();
     let idle = history.delivered == 0 && answers == 0 && history.connections == 0;

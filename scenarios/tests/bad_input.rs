@@ -155,6 +155,11 @@ fn each_mistake_is_named_where_it_stands() {
             "x.json:10:36: unknown NIC fault `fial-send`, did you mean `fail-send`?",
         ),
         ("\"nic\"", "\"nik\"", "x.json:10:6: unknown word `nik`, did you mean `nic`?"),
+        (
+            "{\"nic\": {",
+            "{\"crash\": {\"procs\": [0], \"rate\": \"1%\"}}, {\"nic\": {",
+            "`crash` does not strike by chance: write `at` or `when`",
+        ),
         // Seeds, expectations and bounds.
         ("[1],", "[],", "x.json:12:12: name at least one seed"),
         ("[1],", "{\"from\": 2, \"to\": 2},", "x.json:12:12: no seed lies there"),

@@ -1,6 +1,7 @@
 //! The runner with a made-up engine: what it reports, and how it ends.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -93,6 +94,17 @@ fn told(
     jobs: usize,
     command: fn(&RunArgs, &mut Session<'_>, &dyn Engine) -> std::io::Result<Exit>,
 ) -> Told {
+    told_of(&suite("both-sides-connect-at-once"), story, seeds, format, jobs, command)
+}
+
+fn told_of(
+    path: &Path,
+    story: fn(u64) -> Result<History, EngineError>,
+    seeds: SeedRange,
+    format: Format,
+    jobs: usize,
+    command: fn(&RunArgs, &mut Session<'_>, &dyn Engine) -> std::io::Result<Exit>,
+) -> Told {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut session = Session {
         out: &mut out,
@@ -103,7 +115,7 @@ fn told(
         stop: Interrupt::new(),
     };
     let args = RunArgs {
-        paths: vec![suite("both-sides-connect-at-once")],
+        paths: vec![path.to_owned()],
         seed: None,
         seeds: Some(seeds),
         jobs: NonZeroUsize::new(jobs),
@@ -221,6 +233,35 @@ fn what_proves_nothing_fails_as_vacuous() {
     assert_eq!(told.exit, Exit::Failed);
     assert!(told.out.contains("vacuous"), "{}", told.out);
     assert!(told.out.contains("nothing was delivered"), "{}", told.out);
+}
+
+/// Runs a scenario with three seeds and one fault, which strikes with the seeds that `strikes`
+/// names.
+fn run_with_fault(fault: &str, story: fn(u64) -> Result<History, EngineError>) -> Told {
+    let path =
+        std::env::temp_dir().join(format!("selvedge-{}-{fault:.8}.json", std::process::id()));
+    let sound = fs::read_to_string(suite("both-sides-connect-at-once")).expect("it is there");
+    let faulty = sound.replace("\"schedule\"", &format!("\"faults\": [{fault}], \"schedule\""));
+    fs::write(&path, faulty).expect("a file for the test");
+    let told = told_of(&path, story, SeedRange { from: 0, to: 3 }, Format::Human, 1, run::run);
+    fs::remove_file(&path).expect("it was written");
+    told
+}
+
+#[test]
+fn chance_has_to_strike_once_and_all_else_each_time() {
+    let by_chance = r#"{"loss": {"rate": "1%"}}"#;
+    let each_time = r#"{"crash": {"procs": [1], "at": "1us"}}"#;
+    let once = |seed| Ok(History { strikes: vec![u64::from(seed == 1)], ..good() });
+    let never = |_| Ok(History { strikes: vec![0], ..good() });
+    assert_eq!(run_with_fault(by_chance, once).exit, Exit::Passed);
+    let told = run_with_fault(by_chance, never);
+    assert_eq!(told.exit, Exit::Failed);
+    assert!(told.out.contains("fault 0, `loss`, never struck with any seed"), "{}", told.out);
+    assert!(told.out.ends_with("2 passed, 1 failed\n"), "{}", told.out);
+    let told = run_with_fault(each_time, once);
+    assert!(told.out.contains("fault 0, `crash`, never struck\n"), "{}", told.out);
+    assert!(told.out.ends_with("1 passed, 2 failed\n"), "{}", told.out);
 }
 
 #[test]

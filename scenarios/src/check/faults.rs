@@ -11,6 +11,11 @@ pub(super) fn check(check: &mut Check<'_>, faults: &[Fault]) {
         if let Err(message) = timing.trigger() {
             check.problem(&path, message);
         }
+        if timing.rate.is_some() && !fault.strikes_by_chance() {
+            let word = fault.word();
+            let message = format!("`{word}` does not strike by chance: write `at` or `when`");
+            check.problem(&path.key("rate"), message);
+        }
         if let Some(when) = timing.when {
             let path = path.key("when");
             check.word(&path.key("event"), "event", &when.event, check.words.events);

@@ -7,7 +7,7 @@ use crate::cli::{RunArgs, Session};
 use crate::engine::{Detail, Engine, EngineError};
 use crate::exit::Exit;
 use crate::jobs::in_order;
-use crate::judge::{Verdict, judge, repeat};
+use crate::judge::{Strikes, Verdict, judge, repeat};
 use crate::report::{RunReport, Summary};
 use crate::terminal::Progress;
 
@@ -22,7 +22,7 @@ pub fn run(args: &RunArgs, session: &mut Session<'_>, engine: &dyn Engine) -> io
     };
     let names = units.scenarios.iter().map(|it| it.scenario.name.as_str());
     let mut report = RunReport::new(session.format, session.palette, names);
-    let mut summary = Summary::default();
+    let (mut summary, mut strikes) = (Summary::default(), Strikes::default());
     let (mut done, mut broken, mut written) = (0, false, Ok(()));
     let progress = Progress::of(units.count(), session.progress);
     let stop = session.stop.clone();
@@ -43,8 +43,16 @@ pub fn run(args: &RunArgs, session: &mut Session<'_>, engine: &dyn Engine) -> io
         progress.step(&scenario.scenario.name);
         let failure = match result {
             Ok(None | Some(Err(EngineError::Interrupted))) => return true,
-            Ok(Some(Ok(outcome))) => {
+            Ok(Some(Ok(mut outcome))) => {
                 done += 1;
+                strikes.count(&outcome);
+                if units.is_last(unit) {
+                    let strikes = std::mem::take(&mut strikes);
+                    // One seed alone is looked at again, not judged for all.
+                    if args.seed.is_none() {
+                        strikes.judge(scenario, &mut outcome);
+                    }
+                }
                 summary.count(outcome.verdict);
                 written = progress.aside(|| report.outcome(session.out, &outcome));
                 return written.is_ok();

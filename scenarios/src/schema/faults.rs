@@ -394,6 +394,33 @@ message_faults! {
     }
 }
 
+impl Fault {
+    /// Whether chance can decide when it strikes: there is a throw for each packet, each look at
+    /// the directory, each operation of a NIC; there is none for links and procs.
+    #[must_use]
+    pub const fn strikes_by_chance(&self) -> bool {
+        match self {
+            Fault::Loss(_)
+            | Fault::Duplicate(_)
+            | Fault::Reorder(_)
+            | Fault::Corrupt(_)
+            | Fault::Delay(_)
+            | Fault::Partition(_)
+            | Fault::ModexMissing(_)
+            | Fault::ModexLate(_)
+            | Fault::ModexStale(_)
+            | Fault::Nic(_) => true,
+            Fault::LinkDown(_)
+            | Fault::RouterDown(_)
+            | Fault::PortDown(_)
+            | Fault::Pause(_)
+            | Fault::Crash(_)
+            | Fault::Restart(_)
+            | Fault::SlowReceiver(_) => false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
