@@ -40,7 +40,7 @@ ids! {
 }
 
 /// A process: who it is, wherever it runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ProcName {
     /// The job; procs of different jobs never connect.
@@ -55,11 +55,17 @@ impl fmt::Display for ProcName {
     }
 }
 
+impl fmt::Debug for ProcName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// Which life of a proc and which attempt of it a connection record belongs to.
 ///
 /// Ordered: a later attempt is greater, and every attempt of a later incarnation is greater
 /// than all of an earlier one. `NONE` stands for "no record yet" on the wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Generation(pub u64);
 
@@ -89,5 +95,11 @@ impl Generation {
 impl fmt::Display for Generation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.incarnation(), self.0 as u32)
+    }
+}
+
+impl fmt::Debug for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }

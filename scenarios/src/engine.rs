@@ -121,6 +121,10 @@ pub struct History {
     pub must: Vec<Matched>,
     /// How often each pattern of `expect.must_not` was met, in the order of the file.
     pub must_not: Vec<Matched>,
+    /// Where the last send ended `Failed`, if events are told.
+    pub failures: Matched,
+    /// Where the last send ended `Unknown`, if events are told.
+    pub unknowns: Matched,
     /// For each fault of the file, in its order, how often it struck.
     pub strikes: Vec<u64>,
     /// What is still under way at the end, if anything; `None` when all is settled.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diagnostic::unknown;
-use crate::engine::{Found, History, Kind, Latency};
+use crate::engine::{Found, History, Kind, Latency, Matched};
 use crate::load::Loaded;
 use crate::quantity::Duration;
 use crate::schema::expect::{Count, Pattern, SpanBounds, Tally};
@@ -205,11 +205,23 @@ impl Judge<'_> {
         });
     }
 
+    /// What was missed since `from` has to do with what happened at `place`.
+    fn place(&mut self, from: usize, place: &Matched) {
+        for violation in self.violations.iter_mut().skip(from).filter(|_| place.count > 0) {
+            violation.at_ps = place.last.map(|at| at.0);
+            violation.around.clone_from(&place.around);
+        }
+    }
+
     fn expectations(&mut self, scenario: &Loaded, history: &History) {
         let expect = &scenario.scenario.expect;
         self.count("expect.delivered", expect.delivered, history.delivered, history.messages);
+        let before = self.violations.len();
         self.tally("expect.failed", &expect.failed, &history.failed);
+        self.place(before, &history.failures);
+        let before = self.violations.len();
         self.tally("expect.unknown", &expect.unknown, &history.unknown);
+        self.place(before, &history.unknowns);
         self.tally("expect.errors", &expect.errors, &history.errors);
         let latency = &history.latency;
         let spans = [

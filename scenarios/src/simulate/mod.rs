@@ -56,13 +56,15 @@ fn run_on(world: &mut Run, loaded: &Loaded, stop: &Interrupt) -> Result<End, Eng
 
 fn watching(loaded: &Loaded, record: usize) -> Watching {
     let expect = &loaded.scenario.expect;
-    let patterns = expect.must.iter().chain(&expect.must_not);
+    let asked = expect.must.iter().chain(&expect.must_not);
+    let asked = asked.map(|it| Pattern { event: it.event.clone(), proc: it.proc });
+    // Where sends went wrong is of interest only where events are kept to show it.
+    let wrong = ["failed", "unknown"].map(|event| Pattern { event: event.to_owned(), proc: None });
+    let wrong = wrong.into_iter().filter(|_| record > 0);
     Watching {
         check_every: loaded.scenario.watch.check_every.max(1),
         record,
-        patterns: patterns
-            .map(|pattern| Pattern { event: pattern.event.clone(), proc: pattern.proc })
-            .collect(),
+        patterns: asked.chain(wrong).collect(),
         ..Watching::default()
     }
 }
@@ -99,7 +101,13 @@ fn history(
         map.iter().map(|(reason, &n)| (reason.word().to_owned(), n)).collect()
     };
     let met = |met: &Met| Matched { count: met.count, last: met.last, around: met.around.clone() };
-    let musts = loaded.scenario.expect.must.len();
+    let expect = &loaded.scenario.expect;
+    let (must, rest) = watch.met.split_at(expect.must.len());
+    let (must_not, wrong) = rest.split_at(expect.must_not.len());
+    let [failures, unknowns] = match wrong {
+        [failed, unknown] => [met(failed), met(unknown)],
+        _ => [Matched::default(), Matched::default()],
+    };
     History {
         digest: watch.digest.value(),
         time: Span(world.now().0),
@@ -115,8 +123,10 @@ fn history(
         reconnects: watch.reconnects.div_ceil(2),
         overruns: watch.overruns,
         violations: watch.found.iter().map(found).collect(),
-        must: watch.met[..musts].iter().map(met).collect(),
-        must_not: watch.met[musts..].iter().map(met).collect(),
+        must: must.iter().map(met).collect(),
+        must_not: must_not.iter().map(met).collect(),
+        failures,
+        unknowns,
         strikes: world.strikes(),
         unsettled,
         limit,
