@@ -78,6 +78,10 @@ impl Simulated for Mutated {
         let (module, nic) = <Module as Simulated>::open(setup, name, address, life);
         (Mutated(module.mutated(*mutant)), nic)
     }
+
+    fn is_overrun(completion: &ugni::Completion) -> bool {
+        <Module as Simulated>::is_overrun(completion)
+    }
 }
 
 // ---- a refused post that nobody repeats -------------------------------------------------------

@@ -50,6 +50,17 @@ pub struct Draws {
     pub seed: u64,
 }
 
+/// Draws of a [`Row`].
+const ROW: usize = 32;
+
+/// Draws of one owner that lie side by side; the key stream gives them at the price of one.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// The number of the first, once there is one.
+    first: Option<u64>,
+    values: [u64; ROW],
+}
+
 impl Draws {
     /// The draws of the world with this seed.
     #[must_use]
@@ -64,6 +75,19 @@ impl Draws {
         // Places in the key stream are counted in words of 32 bits.
         stream.set_word_pos(u128::from(counter) * 2);
         stream.next_u64()
+    }
+
+    /// Draw number `counter`, as [`draw`](Draws::draw) gives it, for somebody who takes one after
+    /// another: `row` keeps those around it.
+    pub fn next(&self, row: &mut Row, purpose: Purpose, owner: u32, counter: u64) -> u64 {
+        let first = counter - counter % ROW as u64;
+        if row.first != Some(first) {
+            let mut stream = self.stream(purpose, owner);
+            stream.set_word_pos(u128::from(first) * 2);
+            row.values.fill_with(|| stream.next_u64());
+            row.first = Some(first);
+        }
+        row.values[(counter - first) as usize]
     }
 
     /// A number less than `n` (zero if `n` is): the high half of draw times `n`.
@@ -85,10 +109,17 @@ impl Draws {
         counter: u64,
         parts_per_billion: u32,
     ) -> bool {
+        Draws::is_in(parts_per_billion, || self.draw(purpose, owner, counter))
+    }
+
+    /// Whether a draw falls into the first `parts_per_billion` of a billion; the two ends do
+    /// without.
+    #[inline]
+    pub fn is_in(parts_per_billion: u32, draw: impl FnOnce() -> u64) -> bool {
         match parts_per_billion {
             0 => false,
             1_000_000_000.. => true,
-            parts => self.below(purpose, owner, counter, 1_000_000_000) < u64::from(parts),
+            parts => scale(draw(), 1_000_000_000) < u64::from(parts),
         }
     }
 

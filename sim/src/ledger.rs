@@ -67,7 +67,7 @@ impl Ledger {
     /// A message is asked for: its name.
     pub fn ask(&mut self, to: ProcName, tag: Tag, len: u32, now: Time) -> FragId {
         let key = ProcName { job: u32::from(tag.0), rank: to.rank };
-        let stream = self.streams.add(key).0;
+        let stream = self.streams.add(key);
         if self.flows.len() <= stream as usize {
             self.flows.push(Flow::default());
         }

@@ -33,10 +33,6 @@ pub struct Proc<T: Simulated, A> {
     pub app: A,
     /// When the application wants to be woken.
     pub wake: Time,
-    /// Answers of the NIC to calls: always empty between steps.
-    answers: VecDeque<Completion<T>>,
-    /// What the application has asked: always empty between steps.
-    commands: VecDeque<Command>,
     /// Answers of the modex that are still to come.
     late: Vec<(Time, Completion<T>)>,
 }
@@ -50,9 +46,13 @@ pub struct Answer {
     pub card: Result<Address, Reason>,
 }
 
-/// Buffers that one world reuses for all its steps.
+/// Buffers that one world reuses for all its steps. Empty between them.
 #[derive(Clone, Debug)]
 pub struct Scratch<T: Simulated> {
+    /// Answers of the NIC to calls.
+    answers: VecDeque<Completion<T>>,
+    /// What the application has asked.
+    commands: VecDeque<Command>,
     fx: Effects<Effect<T>>,
     nic: Effects<ByNic<T>>,
     notices: Vec<Notice>,
@@ -61,6 +61,8 @@ pub struct Scratch<T: Simulated> {
 impl<T: Simulated> Default for Scratch<T> {
     fn default() -> Self {
         Scratch {
+            answers: VecDeque::new(),
+            commands: VecDeque::new(),
             fx: Effects::new(T::EFFECTS_MAX),
             nic: Effects::new(<T::Nic as Machine>::EFFECTS_MAX),
             notices: Vec::with_capacity(T::EFFECTS_MAX),
@@ -93,9 +95,8 @@ impl<T: Simulated, A: App> Proc<T, A> {
         app: A,
     ) -> Self {
         let (transport, nic) = T::open(setup, name, address, life);
-        let (answers, commands) = (VecDeque::new(), VecDeque::new());
         let (wake, late) = (Time::NEVER, Vec::new());
-        Proc { name, node, life, address, transport, nic, app, wake, answers, commands, late }
+        Proc { name, node, life, address, transport, nic, app, wake, late }
     }
 
     /// When something is due here that no packet brings.
@@ -119,7 +120,7 @@ impl<T: Simulated, A: App> Proc<T, A> {
         } else if self.transport.next_deadline().is_some_and(|at| at <= now) {
             self.expired(now, scratch, around);
         } else if let Some(at) = self.late.iter().position(|&(at, _)| at <= now) {
-            self.answers.push_back(self.late.remove(at).1);
+            scratch.answers.push_back(self.late.remove(at).1);
             self.settle(now, scratch, around);
         } else if let Some(queue) = (0..T::Nic::QUEUES).find(|&queue| self.nic.ready(queue)) {
             self.poll(now, queue, scratch, around);
@@ -137,14 +138,14 @@ impl<T: Simulated, A: App> Proc<T, A> {
 
     /// Starts the application.
     pub fn start(&mut self, now: Time, scratch: &mut Scratch<T>, around: &mut impl Around<T>) {
-        self.ask_app(now, around, |app, handle| app.start(handle));
+        self.ask_app(now, scratch, around, |app, handle| app.start(handle));
         self.settle(now, scratch, around);
     }
 
     /// Wakes the application.
     pub fn woken(&mut self, now: Time, scratch: &mut Scratch<T>, around: &mut impl Around<T>) {
         self.wake = Time::NEVER;
-        self.ask_app(now, around, |app, handle| app.woken(handle));
+        self.ask_app(now, scratch, around, |app, handle| app.woken(handle));
         self.settle(now, scratch, around);
     }
 
@@ -175,15 +176,15 @@ impl<T: Simulated, A: App> Proc<T, A> {
         around: &mut impl Around<T>,
     ) -> Verdict {
         let (me, nic, fx) = (self.address, &mut self.nic, &mut scratch.nic);
-        step_nic(now, me, nic, event, fx, &mut self.answers, around)
+        step_nic(now, me, nic, event, fx, &mut scratch.answers, around)
     }
 
     /// Answers first, then what the application asks, until nothing is left of either.
     fn settle(&mut self, now: Time, scratch: &mut Scratch<T>, around: &mut impl Around<T>) {
         loop {
-            let event = if let Some(answer) = self.answers.pop_front() {
+            let event = if let Some(answer) = scratch.answers.pop_front() {
                 Event::Completion(answer)
-            } else if let Some(command) = self.commands.pop_front() {
+            } else if let Some(command) = scratch.commands.pop_front() {
                 if let Command::Send { .. } = command {
                     around.watch().messages += 1;
                 }
@@ -209,7 +210,7 @@ impl<T: Simulated, A: App> Proc<T, A> {
             me,
             address: self.address,
             nic: &mut self.nic,
-            answers: &mut self.answers,
+            answers: &mut scratch.answers,
             late: &mut self.late,
             nic_fx: &mut scratch.nic,
             notices: &mut scratch.notices,
@@ -233,7 +234,7 @@ impl<T: Simulated, A: App> Proc<T, A> {
         for at in 0..scratch.notices.len() {
             let notice = scratch.notices[at];
             around.watch().notice(now, me, &notice);
-            self.ask_app(now, around, |app, handle| app.notice(handle, notice));
+            self.ask_app(now, scratch, around, |app, handle| app.notice(handle, notice));
         }
         scratch.notices.clear();
     }
@@ -251,13 +252,14 @@ impl<T: Simulated, A: App> Proc<T, A> {
     fn ask_app(
         &mut self,
         now: Time,
+        scratch: &mut Scratch<T>,
         around: &mut impl Around<T>,
         ask: impl FnOnce(&mut A, &mut Handle<'_>),
     ) {
         let me = self.index();
         let procs = around.procs();
         let ledger = &mut around.watch().ledgers[me as usize];
-        let (name, wake, commands) = (self.name, &mut self.wake, &mut self.commands);
+        let (name, wake, commands) = (self.name, &mut self.wake, &mut scratch.commands);
         let mut handle = Handle { now, me: name, procs, wake, commands, ledger };
         ask(&mut self.app, &mut handle);
     }

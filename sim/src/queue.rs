@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 use selvedge_core::time::Time;
 
 /// Bits of a digit.
-const DIGIT: u32 = 4;
+const DIGIT: u32 = 6;
 /// Slots of a level: the values of a digit.
 const FAN: usize = 1 << DIGIT;
 /// Levels: the digits of a time.
@@ -150,7 +150,7 @@ pub struct Queue<T> {
     base: u64,
     slots: Box<[Slot; FAN * LEVELS]>,
     /// Per level, which of its slots hold something.
-    used: [u16; LEVELS],
+    used: [u64; LEVELS],
     /// Which levels have such a slot.
     levels: u32,
     pool: Pool<T>,
@@ -310,7 +310,7 @@ impl<T: Copy> Queue<T> {
                 let mut front = std::mem::take(&mut self.front);
                 self.drain(slot, |_, entry| front.push(entry));
                 if !front.is_sorted_by_key(Entry::key) {
-                    front.sort_by_key(Entry::key);
+                    front.sort_unstable_by_key(Entry::key);
                 }
                 self.base = front[0].time;
                 self.limit = front[front.len() - 1].time;

@@ -18,6 +18,9 @@ pub trait Simulated:
     /// A proc's transport and NIC at the start of a life; 1 is the first.
     fn open(setup: &Self::Setup, name: ProcName, address: Address, life: u32) -> (Self, Self::Nic);
 
+    /// Whether `completion` says that a queue overran.
+    fn is_overrun(completion: &Completion<Self>) -> bool;
+
     /// An invariant across the two ends of a pair, between events of a world at rest.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use selvedge_core::ugni::nic::{self, Nic};
-use selvedge_core::ugni::{self, Identity, Module};
+use selvedge_core::ugni::{self, Completion, Identity, Module};
 use selvedge_core::{Address, ProcName, Violation};
 
 use crate::simulated::Simulated;
@@ -56,6 +56,10 @@ impl Simulated for Module {
         let me = Identity { name, address, incarnation: life };
         let nic = Nic::new(address, setup.nic.clone(), setup.module.clone());
         (Module::new(me, setup.module.clone()), nic)
+    }
+
+    fn is_overrun(completion: &Completion) -> bool {
+        matches!(completion, Completion::LocalOverrun | Completion::RemoteOverrun)
     }
 
     /// Credits are conserved: what the sender holds and what the receiver has not given back

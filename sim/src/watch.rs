@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use selvedge_core::{Event, Generation, Named, Notice, ProcName, Reason, Time};
+use selvedge_core::{Event, Generation, Notice, ProcName, Reason, Time};
 
 use crate::ledger::{Answer, Ledger};
 use crate::simulated::{Completion, Simulated};
@@ -188,7 +188,7 @@ impl<T: Simulated> Watch<T> {
             }
         }
         if let Event::Completion(completion) = event
-            && completion.word().ends_with("-overrun")
+            && T::is_overrun(completion)
         {
             self.overruns += 1;
         }

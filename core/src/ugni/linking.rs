@@ -50,7 +50,7 @@ impl Module {
         if let Some(bytes) = bytes {
             let record = Record::parse(&bytes[..], self.me.name.job);
             match record {
-                Ok(record) if ep.is_none_or(|ep| self.procs.name(ep) == Some(record.who)) => {
+                Ok(record) if ep.is_none_or(|ep| self.procs.name(ep.0) == Some(record.who)) => {
                     verdict = self.heard(now, &record, from, fx);
                 }
                 Ok(_) | Err(_) => {

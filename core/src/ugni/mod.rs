@@ -244,13 +244,13 @@ impl Module {
     /// How far the connection with `peer` is.
     #[must_use]
     pub fn phase(&self, peer: ProcName) -> Phase {
-        self.procs.find(peer).map_or(Phase::Idle, |ep| self.phase_of(ep))
+        self.procs.find(peer).map_or(Phase::Idle, |ep| self.phase_of(EpId(ep)))
     }
 
     /// The credits held and owed on the connection with `peer`, if it is up.
     #[must_use]
     pub fn credits(&self, peer: ProcName) -> Option<crate::credit::Credits> {
-        let link = self.link(self.procs.find(peer)?)?;
+        let link = self.link(EpId(self.procs.find(peer)?))?;
         link.is_ready().then(|| link.window.credits())
     }
 
@@ -260,7 +260,7 @@ impl Module {
                 self.send(now, to, Kind::User { id: frag, tag, hold }, len, fx);
             }
             Command::Connect { to } => self.connect(now, to, fx),
-            Command::Close { to } => match self.procs.find(to) {
+            Command::Close { to } => match self.procs.find(to).map(EpId) {
                 Some(ep) if self.endpoints[ep.index()].link.is_some() => {
                     self.touched = Some(ep);
                     self.endpoints[ep.index()].closing = true;
@@ -361,7 +361,7 @@ impl Module {
 
     fn endpoint(&mut self, name: ProcName) -> Option<EpId> {
         if let Some(ep) = self.procs.find(name) {
-            return Some(ep);
+            return Some(EpId(ep));
         }
         if name == self.me.name || self.endpoints.len() as u64 >= self.config.endpoints_max {
             return None;
@@ -377,7 +377,7 @@ impl Module {
             up: false,
             closing: false,
         });
-        Some(self.procs.add(name))
+        Some(EpId(self.procs.add(name)))
     }
 
     fn slot_mut(&mut self, ep: EpId) -> Option<&mut Slot> {
@@ -391,7 +391,7 @@ impl Module {
     }
 
     fn name(&self, ep: EpId) -> ProcName {
-        self.procs.name(ep).unwrap_or_default()
+        self.procs.name(ep.0).unwrap_or_default()
     }
 
     fn phase_of(&self, ep: EpId) -> Phase {

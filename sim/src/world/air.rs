@@ -316,11 +316,8 @@ impl<T: Simulated> Air<T> {
         proc: u32,
         purpose: Purpose,
     ) -> bool {
-        let strikes = self.rules[at as usize].strikes_now(
-            &fabric.plan.0[at as usize].when,
-            now,
-            |owner, ppb, counter| fabric.draws.chance(purpose, owner, counter, ppb),
-        );
+        let when = &fabric.plan.0[at as usize].when;
+        let strikes = self.rules[at as usize].strikes_now(when, now, &fabric.draws, purpose);
         if strikes {
             self.struck.push((at, proc));
         }
@@ -377,7 +374,7 @@ impl<T: Simulated> Air<T> {
             if !self.strikes(fabric, now, at, from, purpose) {
                 continue;
             }
-            let Active { owner, draws: counter, .. } = self.rules[at as usize];
+            let &Active { owner, draws: counter, .. } = &self.rules[at as usize];
             match harm {
                 Harm::Loss => return None,
                 Harm::Duplicate => twice = true,

@@ -3,6 +3,7 @@
 use selvedge_core::wire::checksum;
 use selvedge_core::{App, NicEvent, Span, Time};
 
+use crate::draw::{Draws, Purpose, Row};
 use crate::fault::{Plan, What as Wrong, When};
 use crate::simulated::Simulated;
 use crate::topology::LinkId;
@@ -11,7 +12,7 @@ use super::World;
 use super::air::{Item, Surroundings};
 
 /// One rule of the plan, as it is now.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Active {
     /// Whether it holds, if it holds for a while.
     pub(super) on: bool,
@@ -22,6 +23,8 @@ pub(super) struct Active {
     pub(super) owner: u32,
     /// How often chance was asked.
     pub(super) draws: u64,
+    /// What it answers.
+    row: Row,
     /// How often what it waits for has happened.
     happened: u64,
 }
@@ -42,14 +45,16 @@ impl Active {
         &mut self,
         when: &When,
         now: Time,
-        chance: impl FnOnce(u32, u32, u64) -> bool,
+        draws: &Draws,
+        purpose: Purpose,
     ) -> bool {
         let strikes = match when {
             When::At { .. } | When::Happens { .. } => self.on,
             When::Rate { ppb, from, until, most } => {
                 let open = *from <= now && now < *until && most.is_none_or(|m| self.strikes < m);
                 self.draws += u64::from(open);
-                open && chance(self.owner, *ppb, self.draws)
+                let (row, owner, counter) = (&mut self.row, self.owner, self.draws);
+                open && Draws::is_in(*ppb, || draws.next(row, purpose, owner, counter))
             }
         };
         self.strikes += u64::from(strikes);

@@ -5,10 +5,12 @@
 //! ends, and both ends see the same pair, because the steps between two NICs are kept in order.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use crate::id::EpId;
 use crate::machine::{Fault as Guilt, Verdict};
 use crate::nic::{Address, NicEffect};
+use crate::proc::Table;
 use crate::sink::Sink;
 use crate::time::{Span, Time};
 use crate::ugni::{Completion, PostError, PostState, RecordBytes};
@@ -44,6 +46,40 @@ struct Directed {
     cancelled: bool,
     /// How it will end, whatever happens.
     fate: Option<PostState>,
+}
+
+/// The sessions with all peers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sessions {
+    peers: Table<Address>,
+    list: Vec<Session>,
+}
+
+impl Sessions {
+    /// The one with `peer`, begun now if there was none.
+    fn of(&mut self, peer: Address) -> &mut Session {
+        let number = self.peers.add(peer) as usize;
+        if number == self.list.len() {
+            self.list.push(Session::default());
+        }
+        &mut self.list[number]
+    }
+
+    fn get_mut(&mut self, peer: Address) -> Option<&mut Session> {
+        self.list.get_mut(self.peers.find(peer)? as usize)
+    }
+
+    pub(super) fn get(&self, peer: Address) -> Option<&Session> {
+        self.list.get(self.peers.find(peer)? as usize)
+    }
+
+    /// Those in which something has happened, by peer.
+    pub(super) fn begun(&self) -> Vec<(Address, Session)> {
+        let all = self.peers.names().iter().copied().zip(self.list.iter().copied());
+        let mut begun: Vec<_> = all.filter(|(_, it)| *it != Session::default()).collect();
+        begun.sort_unstable_by_key(|&(peer, _)| peer);
+        begun
+    }
 }
 
 impl Session {
@@ -82,7 +118,7 @@ impl Nic {
             say(fx, refuse(PostError::Invalid));
             return Verdict::Broken(Guilt::Owner("a post on an endpoint that is not bound"));
         };
-        let session = *self.sessions.entry(to).or_default();
+        let session = *self.sessions.of(to);
         if session.directed.is_some() || session.unread > 0 || self.strike(Fault::RefusePostSession)
         {
             say(fx, refuse(PostError::Session));
@@ -106,7 +142,7 @@ impl Nic {
             // Its place in the order of steps is as good a name as any.
             let serial = session.out;
             let directed = Directed { ep, serial, cancelled: false, fate };
-            self.sessions.entry(to).or_default().directed = Some(directed);
+            self.sessions.of(to).directed = Some(directed);
             self.step_out(to, serial, Exchange::Directed(record), fx);
         }
         Verdict::Taken
@@ -156,7 +192,7 @@ impl Nic {
 
     pub(super) fn cancel(&mut self, ep: EpId, fx: &mut impl Sink<Fx>) -> Verdict {
         let Some(to) = self.endpoint(ep).to else { return Verdict::Stale };
-        let Some(session) = self.sessions.get_mut(&to) else { return Verdict::Stale };
+        let Some(session) = self.sessions.get_mut(to) else { return Verdict::Stale };
         match &mut session.directed {
             // Asked again, it asks the peer again: the answer may have been given up.
             Some(directed) if directed.ep == ep => {
@@ -178,7 +214,7 @@ impl Nic {
         fx: &mut impl Sink<Fx>,
     ) -> Verdict {
         let Packet::Datagram { seq, floor, .. } = packet else { return Verdict::Stale };
-        let session = self.sessions.entry(from).or_default();
+        let session = self.sessions.of(from);
         session.gone = false;
         if floor.wrapping_sub(session.expected) as i32 > 0 {
             session.expected = floor;
@@ -186,6 +222,11 @@ impl Nic {
         let ahead = seq.wrapping_sub(session.expected) as i32;
         if ahead > AHEAD_MAX {
             return Verdict::Broken(Guilt::Peer("a datagram step far before its turn"));
+        }
+        if let (0, true) = (ahead, self.held.is_empty()) {
+            // As it nearly always is: it is its turn, and nothing waits.
+            self.take_step(now, from, packet, fx);
+            return Verdict::Taken;
         }
         let late = ahead < 0;
         let held = self.held.iter().any(|other| turn(other) == Some((from, seq)));
@@ -196,18 +237,24 @@ impl Nic {
         if late { Verdict::Stale } else { Verdict::Taken }
     }
 
+    /// Takes the step of `from` whose turn it is.
+    fn take_step(&mut self, now: Time, from: Address, packet: Packet, fx: &mut impl Sink<Fx>) {
+        if let Packet::Datagram { seq, serial, body, .. } = packet {
+            self.sessions.of(from).expected = seq.wrapping_add(1);
+            self.step_in(now, from, serial, body, fx);
+        }
+    }
+
     /// Takes the steps of `from` whose turn has come.
     fn catch_up(&mut self, now: Time, from: Address, fx: &mut impl Sink<Fx>) {
         loop {
-            let expected = self.sessions.entry(from).or_default().expected;
+            let expected = self.sessions.of(from).expected;
             let due = |other: &(Address, Packet)| turn(other) == Some((from, expected));
             let Some(at) = self.held.iter().position(due) else { break };
-            if let Packet::Datagram { serial, body, .. } = self.held.remove(at).1 {
-                self.sessions.entry(from).or_default().expected = expected.wrapping_add(1);
-                self.step_in(now, from, serial, body, fx);
-            }
+            let (_, packet) = self.held.remove(at);
+            self.take_step(now, from, packet, fx);
         }
-        let expected = self.sessions.entry(from).or_default().expected;
+        let expected = self.sessions.of(from).expected;
         let overtaken = |(sender, seq): (Address, u32)| {
             sender == from && (seq.wrapping_sub(expected) as i32) < 0
         };
@@ -222,7 +269,7 @@ impl Nic {
         body: Exchange,
         fx: &mut impl Sink<Fx>,
     ) {
-        let session = self.sessions.entry(from).or_default();
+        let session = self.sessions.of(from);
         match body {
             Exchange::Directed(record) => match session.directed {
                 // They crossed. The peer takes ours for the match of its own just as surely,
@@ -275,7 +322,7 @@ impl Nic {
         let Packet::Datagram { seq, tries, serial, body, .. } = packet else {
             return Verdict::Stale;
         };
-        let session = self.sessions.entry(to).or_default();
+        let session = self.sessions.of(to);
         if session.gone {
             return Verdict::Stale;
         }
@@ -306,7 +353,7 @@ impl Nic {
     pub(super) fn down(&mut self, now: Time, peer: Address) -> Verdict {
         self.pending.retain(|pending| pending.from != peer);
         self.held.retain(|(from, _)| *from != peer);
-        let Some(session) = self.sessions.get_mut(&peer) else { return Verdict::Stale };
+        let Some(session) = self.sessions.get_mut(peer) else { return Verdict::Stale };
         session.gone = true;
         let Some(directed) = session.directed.take() else { return Verdict::Stale };
         self.end(now, Some(directed.ep), PostState::Timeout, peer, None);
@@ -315,7 +362,7 @@ impl Nic {
 
     pub(super) fn poll_datagrams(&mut self, fx: &mut impl Sink<Fx>) -> Verdict {
         if let Some(Done { ep, state, from, record }) = self.done.pop_front() {
-            let session = self.sessions.entry(from).or_default();
+            let session = self.sessions.of(from);
             session.unread = session.unread.saturating_sub(1);
             say(fx, Completion::Datagram { ep, state, from, record });
         }
@@ -330,7 +377,7 @@ impl Nic {
         from: Address,
         record: Option<Box<RecordBytes>>,
     ) {
-        let session = self.sessions.entry(from).or_default();
+        let session = self.sessions.of(from);
         session.unread = session.unread.saturating_add(1);
         let record = record.filter(|_| state == PostState::Completed);
         let done = Done { ep, state, from, record };
@@ -350,7 +397,7 @@ impl Nic {
     pub(super) fn rest_session(&mut self, peer: Address, forget: bool) -> bool {
         let waits = self.pending.iter().any(|pending| pending.from == peer)
             || self.held.iter().any(|(from, _)| *from == peer);
-        let Some(session) = self.sessions.get_mut(&peer) else { return true };
+        let Some(session) = self.sessions.get_mut(peer) else { return true };
         let rests = session.directed.is_none() && !waits;
         if rests && forget {
             *session = Session { unread: session.unread, ..Session::default() };
@@ -359,7 +406,7 @@ impl Nic {
     }
 
     fn step_out(&mut self, to: Address, serial: u32, body: Exchange, fx: &mut impl Sink<Fx>) {
-        let session = self.sessions.entry(to).or_default();
+        let session = self.sessions.of(to);
         let (seq, floor) = (session.out, session.floor);
         session.out = seq.wrapping_add(1);
         let packet = Packet::Datagram { seq, floor, tries: 0, serial, body };

@@ -6,7 +6,7 @@
 //! "Model choice". [`Fault`] lists the ways in which it can be told to misbehave.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -23,7 +23,7 @@ use super::{Completion, Content, MboxId, Op, RecordBytes};
 mod datagram;
 mod mailbox;
 
-use datagram::{Done, Pending, Session};
+use datagram::{Done, Pending, Sessions};
 use mailbox::{Endpoint, Mailbox, Unread};
 
 crate::tunables! {
@@ -214,7 +214,7 @@ pub struct Nic {
     me: Address,
     slabs: u32,
     returns: VecDeque<EpId>,
-    sessions: BTreeMap<Address, Session>,
+    sessions: Sessions,
     pending: VecDeque<Pending>,
     wildcard: Option<Box<RecordBytes>>,
     held: Vec<(Address, Packet)>,
@@ -239,7 +239,7 @@ impl Nic {
             mailboxes: Vec::new(),
             unread: Slab::new(),
             slabs: 0,
-            sessions: BTreeMap::new(),
+            sessions: Sessions::default(),
             pending: VecDeque::new(),
             wildcard: None,
             deaf: false,
@@ -328,7 +328,7 @@ impl Nic {
     /// Whether something is outstanding on `ep`.
     fn is_busy(&mut self, ep: EpId) -> bool {
         let endpoint = *self.endpoint(ep);
-        let session = endpoint.to.and_then(|to| self.sessions.get(&to));
+        let session = endpoint.to.and_then(|to| self.sessions.get(to));
         endpoint.outstanding > 0 || session.is_some_and(|session| session.is_about(ep))
     }
 
@@ -501,12 +501,11 @@ impl Machine for Nic {
         // An entry that says nothing is as good as none: that it exists is history.
         let endpoints = self.endpoints.iter().enumerate();
         let endpoints = endpoints.filter(|(_, endpoint)| **endpoint != Endpoint::default());
-        let sessions = self.sessions.iter();
-        let sessions = sessions.filter(|(_, session)| **session != Session::default());
+        let sessions = self.sessions.begun();
         encode(&(self.me, self.slabs), out);
-        encode(&(endpoints.clone().count(), sessions.clone().count()), out);
+        encode(&(endpoints.clone().count(), sessions.len()), out);
         endpoints.for_each(|entry| encode(&entry, out));
-        sessions.for_each(|entry| encode(&entry, out));
+        sessions.iter().for_each(|entry| encode(entry, out));
         for mailbox in &self.mailboxes {
             encode(mailbox, out);
             self.unread.iter(&mailbox.list).for_each(|unread| encode(unread, out));
