@@ -79,7 +79,7 @@ impl Simulated for Mutated {
         (Mutated(module.mutated(*mutant)), nic)
     }
 
-    fn is_overrun(completion: &ugni::Completion) -> bool {
+    fn is_overrun(completion: &Completion) -> bool {
         <Module as Simulated>::is_overrun(completion)
     }
 }

@@ -192,7 +192,8 @@ impl Check<'_> {
         }
         let path = root.key("explore").key("faults");
         let nic = self.words.nic_faults.iter().map(|fault| fault.word);
-        let known: Vec<&str> = crate::simulate::SEARCH_FAULTS.iter().copied().chain(nic).collect();
+        let known: Vec<&str> =
+            crate::vocabulary::SEARCH_FAULTS.iter().copied().chain(nic).collect();
         for word in explore.faults.keys() {
             self.word(&path.key(word), "fault", word, &known);
         }

@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,13 +8,10 @@ use std::str::FromStr;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands;
-use crate::engine::Engine;
-use crate::exit::Exit;
 use crate::jobs::Interrupt;
 use crate::report::Format;
 use crate::schema::schedule::{SeedRange, Seeds};
-use crate::terminal::{Color, Palette, Surroundings};
+use crate::terminal::{Color, Palette};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,28 +33,31 @@ input, 74 output not written, 100 failed, 102 limit hit, 103 not deterministic, 
 #[derive(Debug, Parser)]
 #[command(name = "selvedge", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
+    /// What to do.
     #[command(subcommand)]
-    command: Command,
+    pub command: Command,
+    /// How.
     #[command(flatten)]
-    common: Common,
+    pub common: Common,
 }
 
 /// What every command takes.
 #[derive(Clone, Copy, Debug, Args)]
-struct Common {
+pub struct Common {
     /// How to write results.
     #[arg(long, global = true, value_enum, default_value_t, env = "SELVEDGE_FORMAT")]
-    format: Format,
+    pub format: Format,
     /// When to use colour; NO_COLOR and CLICOLOR_FORCE are heeded.
     #[arg(long, global = true, value_enum, default_value_t, env = "SELVEDGE_COLOR")]
-    color: Color,
+    pub color: Color,
     /// Show no progress, even on a terminal.
     #[arg(long, global = true, env = "SELVEDGE_NO_PROGRESS", value_parser = FalseyValueParser::new())]
-    no_progress: bool,
+    pub no_progress: bool,
 }
 
+/// The commands.
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Command {
     /// Run scenarios and check what they expect.
     Run(RunArgs),
     /// Check scenario and machine files without running anything.
@@ -194,50 +194,6 @@ impl Session<'_> {
     pub fn complain(&mut self, message: impl std::fmt::Display) {
         let _ = writeln!(self.err, "{message}");
     }
-}
-
-/// Parses the command line of this process and does what it says.
-pub fn main(engine: &dyn Engine) -> Exit {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Passed };
-            return if error.print().is_ok() { exit } else { Exit::NoOutput };
-        }
-    };
-    let stop = Interrupt::new();
-    stop.on_ctrl_c();
-    let mut session = Session {
-        out: &mut io::BufWriter::new(io::stdout()),
-        err: &mut io::stderr(),
-        format: cli.common.format,
-        palette: Palette::new(cli.common.color.decide(Surroundings::of_stdout())),
-        progress: !cli.common.no_progress,
-        stop,
-    };
-    match dispatch(&cli.command, &mut session, engine) {
-        Ok(exit) => exit,
-        Err(error) => {
-            if error.kind() != io::ErrorKind::BrokenPipe {
-                session.complain(format_args!("error: output cannot be written: {error}"));
-            }
-            Exit::NoOutput
-        }
-    }
-}
-
-fn dispatch(command: &Command, session: &mut Session<'_>, engine: &dyn Engine) -> io::Result<Exit> {
-    let exit = match command {
-        Command::Run(args) => commands::run::run(args, session, engine),
-        Command::Validate(args) => commands::validate::validate(args, session),
-        Command::CheckDeterminism(args) => commands::twice::check(args, session, engine),
-        Command::Explore(args) => commands::explore::explore(args, session, engine),
-        Command::List(args) => commands::list::list(args, session, engine),
-        Command::Schema(args) => commands::schema::schema(args, session),
-        Command::Bench(args) => commands::bench::bench(args, session, engine),
-    }?;
-    session.out.flush()?;
-    Ok(exit)
 }
 
 #[cfg(test)]

@@ -6,94 +6,59 @@ pub mod list;
 pub mod run;
 pub mod schema;
 pub mod twice;
+mod units;
 pub mod validate;
 
-use std::path::PathBuf;
+use std::io;
 
-use crate::cli::{RunArgs, Session};
-use crate::discover;
+use clap::Parser;
+
+use crate::cli::{Cli, Command, Session};
+use crate::engine::Engine;
 use crate::exit::Exit;
-use crate::load::{LoadError, Loaded, load};
-use crate::schema::schedule::Seeds;
+use crate::jobs::Interrupt;
+use crate::terminal::{Palette, Surroundings};
 
-/// Loads every scenario under `paths`. When there is none or one is wrong, says so and returns
-/// how to end: nothing is run then.
-fn load_all(paths: &[PathBuf], session: &mut Session<'_>) -> Result<Vec<Loaded>, Exit> {
-    let files = discover::find(paths).map_err(|errors| {
-        errors.iter().for_each(|error| session.complain(error));
-        Exit::NoInput
-    })?;
-    if files.is_empty() {
-        session.complain("nothing to run: no .json file there");
-        return Err(Exit::Nothing);
-    }
-    let mut scenarios = Vec::new();
-    let mut exit = None;
-    for file in &files {
-        match load(file) {
-            Ok(scenario) => scenarios.push(scenario),
-            Err(error) => {
-                error.diagnostics().iter().for_each(|it| session.complain(it));
-                exit = worse(exit, exit_of(&error));
+/// Parses the command line of this process and does what it says.
+pub fn main(engine: &dyn Engine) -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Passed };
+            return if error.print().is_ok() { exit } else { Exit::NoOutput };
+        }
+    };
+    let stop = Interrupt::new();
+    stop.on_ctrl_c();
+    let mut session = Session {
+        out: &mut io::BufWriter::new(io::stdout()),
+        err: &mut io::stderr(),
+        format: cli.common.format,
+        palette: Palette::new(cli.common.color.decide(Surroundings::of_stdout())),
+        progress: !cli.common.no_progress,
+        stop,
+    };
+    match dispatch(&cli.command, &mut session, engine) {
+        Ok(exit) => exit,
+        Err(error) => {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                session.complain(format_args!("error: output cannot be written: {error}"));
             }
+            Exit::NoOutput
         }
     }
-    match exit {
-        None => Ok(scenarios),
-        Some(exit) => Err(exit),
-    }
 }
 
-/// How to end after one more file that could not be used: wrong input says more than missing.
-fn worse(so_far: Option<Exit>, new: Exit) -> Option<Exit> {
-    match new {
-        Exit::NoInput => so_far.or(Some(new)),
-        _ => Some(new),
-    }
-}
-
-/// How to end when a file could not be used.
-fn exit_of(error: &LoadError) -> Exit {
-    match error {
-        LoadError::Unreadable(_) => Exit::NoInput,
-        LoadError::Invalid(_) => Exit::BadInput,
-    }
-}
-
-/// All pairs of scenario and seed, numbered through: scenarios as they were named, seeds within.
-struct Units {
-    scenarios: Vec<Loaded>,
-    seeds: Vec<Seeds>,
-    /// The number of the first unit of each scenario, and behind them the number of all.
-    starts: Vec<u64>,
-}
-
-impl Units {
-    fn new(args: &RunArgs, scenarios: Vec<Loaded>) -> Self {
-        let seeds: Vec<Seeds> = (scenarios.iter())
-            .map(|it| args.seeds().unwrap_or_else(|| it.scenario.seeds.clone()))
-            .collect();
-        let mut starts = vec![0_u64];
-        for seeds in &seeds {
-            let start = starts.last().copied().unwrap_or(0);
-            starts.push(start.saturating_add(seeds.count()));
-        }
-        Units { scenarios, seeds, starts }
-    }
-
-    fn count(&self) -> u64 {
-        self.starts.last().copied().unwrap_or(0)
-    }
-
-    /// Whether `unit` is the last of its scenario.
-    fn is_last(&self, unit: u64) -> bool {
-        self.starts.binary_search(&(unit + 1)).is_ok()
-    }
-
-    /// Unit number `unit`, which is below `count`.
-    fn get(&self, unit: u64) -> Option<(&Loaded, u64)> {
-        let index = self.starts.partition_point(|&start| start <= unit).checked_sub(1)?;
-        let seed = self.seeds.get(index)?.get(unit - self.starts[index])?;
-        Some((self.scenarios.get(index)?, seed))
-    }
+fn dispatch(command: &Command, session: &mut Session<'_>, engine: &dyn Engine) -> io::Result<Exit> {
+    let exit = match command {
+        Command::Run(args) => run::run(args, session, engine),
+        Command::Validate(args) => validate::validate(args, session),
+        Command::CheckDeterminism(args) => twice::check(args, session, engine),
+        Command::Explore(args) => explore::explore(args, session, engine),
+        Command::List(args) => list::list(args, session, engine),
+        Command::Schema(args) => schema::schema(args, session),
+        Command::Bench(args) => bench::bench(args, session, engine),
+    }?;
+    session.out.flush()?;
+    Ok(exit)
 }

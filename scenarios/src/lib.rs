@@ -7,7 +7,7 @@
 //! | [`quantity`] | `1.5us`, `2KiB`, `100Gbps`, `0.1%` |
 //! | [`spanned`], [`diagnostic`] | JSON that knows its lines, and mistakes that say theirs |
 //! | [`vocabulary`] | the words that each transport adds: tunables, NIC faults, reasons |
-//! | [`machine`], [`check`], [`load`] | from a file to a scenario that makes sense |
+//! | [`input`], [`machine`], [`check`], [`load`] | from a file to a scenario that makes sense |
 //! | [`discover`] | from paths to files |
 //! | [`engine`] | the seam: what the runner asks of whatever runs scenarios |
 //! | [`simulate`], [`workload`] | the engine that simulates; what procs do |
@@ -26,6 +26,7 @@ pub mod diagnostic;
 pub mod discover;
 pub mod engine;
 pub mod exit;
+pub mod input;
 pub mod jobs;
 pub mod judge;
 pub mod load;

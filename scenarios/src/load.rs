@@ -1,18 +1,13 @@
 //! From a path to a scenario that makes sense: read, parse, resolve, check.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path as FilePath, PathBuf};
 
 use crate::check;
-use crate::diagnostic::Diagnostic;
+use crate::input::{LoadError, read_file};
 use crate::machine::{self, MachineError};
 use crate::schema::machine::{Machine, MachineRef};
 use crate::schema::{SCHEMA_VERSION, Scenario};
 use crate::spanned::{Document, Path};
-
-/// Larger than any sensible file: a device or a dump named by mistake is refused, not read.
-const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// A scenario that passed every check, with the machine that it runs on.
 #[derive(Clone, Debug)]
@@ -25,45 +20,6 @@ pub struct Loaded {
     pub machine: Machine,
     /// How many procs there are.
     pub procs: u32,
-}
-
-/// Why a file could not be used.
-#[derive(Clone, Debug)]
-pub enum LoadError {
-    /// It could not be read.
-    Unreadable(Diagnostic),
-    /// It was read and is wrong.
-    Invalid(Vec<Diagnostic>),
-}
-
-impl LoadError {
-    /// What to tell the user.
-    #[must_use]
-    pub fn diagnostics(&self) -> &[Diagnostic] {
-        match self {
-            LoadError::Unreadable(one) => std::slice::from_ref(one),
-            LoadError::Invalid(all) => all,
-        }
-    }
-}
-
-/// Reads a whole file of bounded size.
-///
-/// # Errors
-/// When it is missing, cannot be read or is absurdly large.
-pub fn read_file(path: &FilePath) -> Result<Vec<u8>, LoadError> {
-    let name = path.display().to_string();
-    let unreadable = |error: io::Error| {
-        LoadError::Unreadable(Diagnostic::whole_file(&name, format!("cannot be read: {error}")))
-    };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        let message = format!("larger than {} MiB: this is no file of ours", FILE_BYTES_MAX >> 20);
-        return Err(LoadError::Invalid(vec![Diagnostic::whole_file(&name, message)]));
-    }
-    Ok(bytes)
 }
 
 /// Loads the scenario file at `path`.

@@ -3,7 +3,7 @@
 use std::path::Path as FilePath;
 
 use crate::diagnostic::{Diagnostic, unknown};
-use crate::load::{LoadError, read_file};
+use crate::input::{LoadError, read_file};
 use crate::schema::SCHEMA_VERSION;
 use crate::schema::machine::{Fabric, Gemini, Machine, MachineRef, TransportName};
 use crate::spanned::{Document, Path};

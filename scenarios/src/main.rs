@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use selvedge_scenarios::{cli, simulate::Simulator};
+use selvedge_scenarios::{commands, simulate::Simulator};
 
 fn main() -> ExitCode {
-    ExitCode::from(cli::main(&Simulator).code())
+    ExitCode::from(commands::main(&Simulator).code())
 }

@@ -18,6 +18,9 @@ pub struct Word {
     pub meaning: &'static str,
 }
 
+/// The faults of a search that are not of a NIC.
+pub const SEARCH_FAULTS: &[&str] = &["loss", "duplicate", "crash", "early-timeout"];
+
 /// The words of one transport.
 #[derive(Clone, Copy, Debug)]
 pub struct Vocabulary {

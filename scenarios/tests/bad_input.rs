@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use selvedge_scenarios::load::{LoadError, parse};
+use selvedge_scenarios::input::LoadError;
+use selvedge_scenarios::load::parse;
 
 const SOUND: &str = r#"{
   "schema_version": 1,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use selvedge_scenarios::cli::SchemaOf;
 use selvedge_scenarios::commands::schema;
-use selvedge_scenarios::{discover, load, machine};
+use selvedge_scenarios::{discover, input, load, machine};
 use serde_json::Value;
 
 fn here(path: &str) -> PathBuf {
@@ -46,7 +46,7 @@ fn every_file_here_is_sound_and_meets_its_schema() {
             let loaded = match format {
                 SchemaOf::Machine => {
                     let bytes = fs::read(&file).expect("it was read before");
-                    machine::parse("m.json", bytes).map(drop).map_err(load::LoadError::Invalid)
+                    machine::parse("m.json", bytes).map(drop).map_err(input::LoadError::Invalid)
                 }
                 _ => load::load(&file).map(drop),
             };

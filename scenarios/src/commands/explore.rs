@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use super::load_all;
+use super::units::load_all;
 use crate::cli::{ExploreArgs, Session};
 use crate::engine::{Engine, EngineError, Searched};
 use crate::exit::Exit;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::load_all;
+use super::units::load_all;
 use crate::cli::{ListArgs, Session};
 use crate::engine::Engine;
 use crate::exit::Exit;

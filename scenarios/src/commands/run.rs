@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Units, load_all};
+use super::units::{Units, load_all};
 use crate::cli::{RunArgs, Session};
 use crate::engine::{Detail, Engine, EngineError};
 use crate::exit::Exit;

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{exit_of, worse};
+use super::units::{exit_of, worse};
 use crate::cli::{PathArgs, Session};
 use crate::diagnostic::Diagnostic;
 use crate::exit::Exit;
-use crate::load::{self, LoadError, read_file};
+use crate::input::{LoadError, read_file};
+use crate::load;
 use crate::report::{Format, json};
 use crate::spanned::{Document, Value};
 use crate::{discover, machine};

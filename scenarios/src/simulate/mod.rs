@@ -14,6 +14,7 @@ use crate::engine::{
 };
 use crate::jobs::Interrupt;
 use crate::load::Loaded;
+use crate::vocabulary::SEARCH_FAULTS;
 use crate::workload::Work;
 
 mod bench;
@@ -24,9 +25,6 @@ use lower::{Lowered, lower};
 /// Runs scenarios in simulated worlds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulator;
-
-/// The faults of a search that are not of a NIC.
-pub const SEARCH_FAULTS: &[&str] = &["loss", "duplicate", "crash", "early-timeout"];
 
 /// Events between two looks at whether somebody wants to stop.
 const SLICE: u64 = 200_000;

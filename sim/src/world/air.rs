@@ -17,7 +17,7 @@ use crate::topology::{At, Down, LinkId};
 use crate::trace::{What, address, life_of, proc_of};
 use crate::watch::Watch;
 
-use super::rules::Active;
+use super::active::Active;
 
 /// The changing part of the fabric.
 #[derive(Clone, Debug)]

@@ -15,6 +15,7 @@ use crate::simulated::Simulated;
 use crate::trace::{What, address, proc_of};
 use crate::watch::{Kind, Watch, Watching};
 
+mod active;
 mod air;
 mod rules;
 
