@@ -141,6 +141,7 @@ impl Module {
         for want in wants.0.into_iter().flatten() {
             self.carry_out(now, ep, want, fx);
         }
+        self.rearm(ep);
         self.nudge(now, ep, fx);
         verdict
     }
@@ -382,9 +383,12 @@ impl Module {
 
     /// After anything that touched `ep`: is there a step that only waited for it?
     pub(super) fn nudge(&mut self, now: Time, ep: EpId, fx: &mut impl Sink<Effect<Op>>) {
-        let endpoint = self.endpoints[ep.index()];
+        let endpoint = &self.endpoints[ep.index()];
         let Some(LinkId(at)) = endpoint.link else { return };
         let link = &self.links[at as usize].link;
+        if link.is_ready() && !endpoint.closing && endpoint.waiting.is_empty() {
+            return;
+        }
         let quiet = link.window.flight().is_empty();
         if link.is_settling() && quiet {
             let _ = self.link_event(now, ep, connect::Event::Settled, fx);
@@ -392,7 +396,6 @@ impl Module {
             let _ = self.link_event(now, ep, connect::Event::CloseAsked, fx);
         } else {
             self.look_at_waiting(now, ep);
-            self.rearm(ep);
         }
     }
 

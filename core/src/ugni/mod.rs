@@ -254,6 +254,7 @@ impl Module {
         link.is_ready().then(|| link.window.credits())
     }
 
+    #[inline]
     fn command(&mut self, now: Time, command: Command, fx: &mut impl Sink<Effect<Op>>) -> Verdict {
         match command {
             Command::Send { to, tag, frag, len, hold } => {
@@ -352,17 +353,23 @@ impl Module {
                 if !window.credit(n) {
                     return Verdict::Broken(Fault::Peer("credits that were not owed"));
                 }
-                window.wake_at(Time::NEVER);
+                if window.wake() != Time::NEVER {
+                    window.wake_at(Time::NEVER);
+                    self.rearm(ep);
+                }
                 self.look_at_waiting(now, ep);
                 Verdict::Taken
             }
         }
     }
 
+    #[inline]
     fn endpoint(&mut self, name: ProcName) -> Option<EpId> {
-        if let Some(ep) = self.procs.find(name) {
-            return Some(EpId(ep));
-        }
+        self.procs.find(name).map(EpId).or_else(|| self.meet(name))
+    }
+
+    #[cold]
+    fn meet(&mut self, name: ProcName) -> Option<EpId> {
         if name == self.me.name || self.endpoints.len() as u64 >= self.config.endpoints_max {
             return None;
         }
@@ -457,7 +464,9 @@ impl Machine for Module {
                 Verdict::Taken
             }
         };
-        self.work(now, fx);
+        if !self.is_idle() {
+            self.work(now, fx);
+        }
         verdict
     }
 

@@ -10,6 +10,7 @@ use super::smsg::{Fate, Frag, Kind};
 use super::{Content, Doomed, EFFECTS_MAX, LinkId, Module, Op, connect, tell};
 
 impl Module {
+    #[inline]
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -33,11 +34,12 @@ impl Module {
         };
         self.touched = Some(ep);
         let endpoint = &self.endpoints[ep.index()];
+        let copied = u32::from(hold == Hold::Copied);
         let reason = if endpoint.closing {
             Some(Reason::Closing)
         } else if u64::from(endpoint.waiting.len()) >= self.config.waiting_max {
             Some(Reason::QueueFull)
-        } else if hold == Hold::Copied && u64::from(self.copies) >= self.config.copies_max {
+        } else if u64::from(self.copies + copied) > self.config.copies_max {
             Some(Reason::NoBuffers)
         } else {
             None
@@ -45,7 +47,7 @@ impl Module {
         if let Some(reason) = reason {
             return tell(fx, refuse(self.phase_of(ep), reason));
         }
-        self.copies += u32::from(hold == Hold::Copied);
+        self.copies += copied;
         // Straight out, if it is ready and nothing is before it.
         if self.slots > 0
             && endpoint.waiting.is_empty()

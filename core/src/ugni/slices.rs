@@ -7,6 +7,7 @@ use crate::time::Time;
 use alloc::boxed::Box;
 
 use super::connect::Link;
+use super::overrun::Scan;
 use super::record::{Body, Record};
 use super::{EFFECTS_MAX, Module, Op, Reading, Wildcard, connect};
 
@@ -64,7 +65,19 @@ impl Module {
         fx.push(Effect::Op(Op::PostWildcard { record: Box::new(record.encode()) }));
     }
 
+    /// Whether nothing is left over, as after most steps.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.work.is_empty()
+            && self.doomed.is_empty()
+            && self.abandoning.is_none()
+            && self.wildcard == Wildcard::Posted
+            && self.scan == Scan::None
+            && self.starving.is_empty()
+    }
+
     /// Goes on with what is left, while there is room for effects.
+    #[inline(never)]
     pub(super) fn work(&mut self, now: Time, fx: &mut impl Sink<Effect<Op>>) {
         match self.wildcard {
             Wildcard::Due { at } if at <= now && fx.room() > 0 => self.post_wildcard(fx),

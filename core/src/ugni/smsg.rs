@@ -151,6 +151,7 @@ impl Window {
     }
 
     /// Puts a message in flight that nothing waits before.
+    #[inline]
     pub fn launch_now(&mut self, frags: &mut Slab<Frag>, frag: Frag) -> Option<u32> {
         if !self.credits.take(frag.kind.reserve()) {
             return None;
