@@ -9,10 +9,10 @@ use selvedge_core::ugni::{Config, nic};
 use selvedge_core::{App, Fabric as Asking, Hold, NodeId, Notice, ProcName, Span, Tag};
 use selvedge_sim::draw::Draws;
 use selvedge_sim::explore::{Bounds, Space};
-use selvedge_sim::fabric::{Fabric, Strategy, Timing};
+use selvedge_sim::fabric::{Fabric, Routing, Strategy, Timing};
 use selvedge_sim::fault::{Plan, Rule};
 use selvedge_sim::simulated::Simulated;
-use selvedge_sim::topology::{DirectSpec, Topology, TorusSpec};
+use selvedge_sim::topology::{DirectSpec, DragonflySpec, Rate, Topology, TorusSpec, Wire};
 use selvedge_sim::ugni::Setup;
 use selvedge_sim::watch::Watching;
 use selvedge_sim::world::World;
@@ -149,9 +149,26 @@ pub fn ring<T: Simulated>(procs: u32, setup: T::Setup) -> Fabric<T> {
     around(topology, placement, setup)
 }
 
+/// A fabric of a dragonfly of three groups of two chassis of four Aries routers with a proc each,
+/// and one cable between each two groups, which is thin: messages are short.
+#[must_use]
+pub fn dragonfly<T: Simulated>(routing: Routing, setup: T::Setup) -> Fabric<T> {
+    let spec = DragonflySpec {
+        chassis: 2,
+        slots: 4,
+        nodes_per_router: 1,
+        nodes: 24,
+        rank3: Wire { rate: Rate(100_000_000), latency: Span::from_ns(100) },
+        ..DragonflySpec::aries(3, 1)
+    };
+    let topology = spec.build().expect("a dragonfly of some routers builds");
+    Fabric { routing, ..around(topology, (0..24).map(NodeId).collect(), setup) }
+}
+
 fn around<T: Simulated>(topology: Topology, placement: Vec<NodeId>, setup: T::Setup) -> Fabric<T> {
     Fabric {
         topology,
+        routing: Routing::default(),
         timing: Timing::default(),
         setup,
         job: JOB,

@@ -5,14 +5,19 @@ use std::path::Path as FilePath;
 use crate::diagnostic::{Diagnostic, unknown};
 use crate::input::{LoadError, read_file};
 use crate::schema::SCHEMA_VERSION;
-use crate::schema::machine::{Fabric, Gemini, Machine, MachineRef, TransportName};
+use selvedge_sim::topology::{self, DragonflySpec, TopologyError, Wire};
+
+use crate::schema::machine::{Aries, Fabric, Gemini, Machine, MachineRef, TransportName};
 use crate::spanned::{Document, Path};
 
 /// The machines that come with the program, as their files say.
-pub const BUILT_IN: [(&str, &str); 3] = [
+pub const BUILT_IN: [(&str, &str); 6] = [
     ("titan", include_str!("../machines/titan.json")),
     ("hopper", include_str!("../machines/hopper.json")),
     ("blue-waters", include_str!("../machines/blue-waters.json")),
+    ("edison", include_str!("../machines/edison.json")),
+    ("cori", include_str!("../machines/cori.json")),
+    ("piz-daint", include_str!("../machines/piz-daint.json")),
 ];
 
 /// No world of ours has more nodes, routers or procs: every table index fits with room to spare.
@@ -38,6 +43,7 @@ impl Fabric {
     pub fn size(&self) -> Result<Size, Problem> {
         match self {
             Fabric::Gemini(gemini) => gemini_size(gemini),
+            Fabric::Aries(aries) => aries_size(aries),
             Fabric::Crossbar(crossbar) => {
                 let path = Path::root().key("crossbar").key("nodes");
                 let slots = within(path, "nodes", &[crossbar.nodes])?;
@@ -49,7 +55,11 @@ impl Fabric {
     /// Whether a link joins routers `a` and `b`.
     #[must_use]
     pub fn joined(&self, a: u32, b: u32) -> bool {
-        let Fabric::Gemini(gemini) = self else { return false };
+        let gemini = match self {
+            Fabric::Gemini(gemini) => gemini,
+            Fabric::Aries(aries) => return aries.spec(1).joins(a, b),
+            Fabric::Crossbar(_) => return false,
+        };
         let [x, y, z] = gemini.dims;
         let place = |router: u32| {
             let column = router.checked_div(z)?;
@@ -89,6 +99,45 @@ fn gemini_size(gemini: &Gemini) -> Result<Size, Problem> {
     let routers = within(path.key("dims"), "routers", &[x, y, z])?;
     let slots = within(path.key("nodes_per_router"), "nodes", &[routers, gemini.nodes_per_router])?;
     Ok(Size { routers, slots })
+}
+
+fn aries_size(aries: &Aries) -> Result<Size, Problem> {
+    let path = Path::root().key("aries");
+    let Aries { groups, chassis_per_group, routers_per_chassis, .. } = *aries;
+    let counts = [groups, chassis_per_group, routers_per_chassis];
+    let routers = within(path.key("groups"), "routers", &counts)?;
+    let slots = within(path.key("nodes_per_router"), "nodes", &[routers, aries.nodes_per_router])?;
+    if let Err(error @ (TopologyError::NoCables | TopologyError::TooManyCables)) =
+        aries.spec(slots).validate()
+    {
+        let sockets = chassis_per_group * routers_per_chassis / 2 * topology::SOCKETS;
+        let message = format!("{error}: each of {groups} groups has {sockets} for all others");
+        return Err((path.key("cables"), message));
+    }
+    Ok(Size { routers, slots })
+}
+
+impl Aries {
+    /// As the simulator builds it, with so many nodes.
+    #[must_use]
+    pub fn spec(&self, nodes: u32) -> DragonflySpec {
+        let wire =
+            |rate: crate::quantity::Rate, latency| Wire { rate: topology::Rate(rate.0), latency };
+        let (hop, none) = (self.hop_latency.0, selvedge_core::Span::ZERO);
+        DragonflySpec {
+            groups: self.groups,
+            chassis: self.chassis_per_group,
+            slots: self.routers_per_chassis,
+            nodes_per_router: self.nodes_per_router,
+            nodes,
+            cables: self.cables,
+            rank1: wire(self.rank1_rate, hop),
+            rank2: wire(self.rank2_rate, hop),
+            rank3: wire(self.rank3_rate, hop),
+            inject: wire(self.injection_rate, none),
+            eject: wire(self.injection_rate, none),
+        }
+    }
 }
 
 /// The product of `factors`, if it is a number of `what` that a world can hold.
@@ -211,6 +260,9 @@ mod tests {
             ("titan", 9_600, 19_200, 18_688),
             ("hopper", 3_264, 6_528, 6_528),
             ("blue-waters", 13_824, 27_648, 26_864),
+            ("edison", 1_440, 5_760, 5_760),
+            ("cori", 3_264, 13_056, 12_076),
+            ("piz-daint", 1_344, 5_376, 5_272),
         ] {
             let reference = MachineRef::Named(name.to_owned());
             let machine = resolve(&reference, FilePath::new(".")).expect(name);
@@ -230,6 +282,10 @@ mod tests {
         assert!(fabric.joined(0, 8), "y goes around");
         assert!(!fabric.joined(0, 0) && !fabric.joined(0, 2) && !fabric.joined(0, 5));
         assert!(!fabric.joined(u32::MAX, 0));
+        let text = r#"{"schema_version": 1, "name": "m", "fabric": {"aries": {"groups": 2, "cables": 1}}}"#;
+        let fabric = parse("m.json", text.into()).expect("sound").fabric;
+        assert!(fabric.joined(0, 15) && fabric.joined(0, 80) && fabric.joined(1, 97));
+        assert!(!fabric.joined(0, 17) && !fabric.joined(0, 97) && !fabric.joined(0, u32::MAX));
     }
 
     #[test]
@@ -256,8 +312,16 @@ mod tests {
                 r#"{"gemini": {"dims": [1, 1, 1], "link_rates": {"x": [], "y": ["1GB/s"], "z": ["1GB/s"]}}}"#,
                 "at least one rate",
             ),
+            (r#"{"aries": {"groups": 0, "cables": 1}}"#, "0 x 6 x 16 makes no routers"),
+            (r#"{"aries": {"groups": 4000000000, "cables": 1}}"#, "routers are too many"),
+            (
+                r#"{"aries": {"groups": 34, "cables": 8}}"#,
+                "each of 34 groups has 240 for all others",
+            ),
+            (r#"{"aries": {"groups": 2, "cables": 0}}"#, "no cable joins the groups"),
+            (r#"{"aries": {"groups": 2}}"#, "key `cables` is missing"),
             (r#"{"crossbar": {"nodes": 0}}"#, "0 makes no nodes"),
-            (r#"{"torus": {}}"#, "unknown word `torus`, known: gemini, crossbar"),
+            (r#"{"torus": {}}"#, "unknown word `torus`, known: gemini, aries, crossbar"),
         ] {
             let errors = machine(fabric);
             assert!(errors.contains(expected), "{errors}\nshould say\n{expected}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use selvedge_core::ugni::Module;
 use selvedge_core::{App, Fabric as Asking, Hold, NodeId, Notice, ProcName, Tag, Time};
 use selvedge_sim::draw::Draws;
-use selvedge_sim::fabric::{Fabric, Strategy, Timing};
+use selvedge_sim::fabric::{Fabric, Routing, Strategy, Timing};
 use selvedge_sim::fault::Plan;
 use selvedge_sim::topology::TorusSpec;
 use selvedge_sim::ugni::Setup;
@@ -38,6 +38,7 @@ impl App for Player {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let fabric = Arc::new(Fabric::<Module> {
         topology: TorusSpec::gemini([2, 1, 1]).build()?,
+        routing: Routing::default(),
         timing: Timing::default(),
         setup: Setup::default(),
         job: 1,

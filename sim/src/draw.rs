@@ -41,6 +41,8 @@ pub enum Purpose {
     Pct = 12,
     /// Which features and faults a seed of a swarm switches on.
     Swarm = 13,
+    /// Which way a packet takes.
+    Route = 14,
 }
 
 /// The source of all draws of a world.

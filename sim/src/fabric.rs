@@ -12,6 +12,8 @@ use crate::topology::Topology;
 pub struct Fabric<T: Simulated> {
     /// Routers, nodes and links.
     pub topology: Topology,
+    /// Which way packets take.
+    pub routing: Routing,
     /// How long things take that are not on a link.
     pub timing: Timing,
     /// The transports and NICs.
@@ -38,6 +40,21 @@ impl<T: Simulated> Fabric<T> {
         let links = out.latency + home.latency + self.timing.hop * hops;
         self.timing.nic * 2 + links + home.rate.time_of(u64::from(bytes))
     }
+}
+
+/// Which way packets take that are sent link by link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Routing {
+    /// A shortest one: dimension order in a torus.
+    #[default]
+    Minimal,
+    /// By way of a router that is drawn for each packet: twice as long, and whatever the pattern
+    /// of traffic, none of it shows (Valiant).
+    Valiant,
+    /// The one of a shortest way and two that are drawn which would be quickest with what waits
+    /// before its links now. Aries takes the best of two and two by loads that its neighbours
+    /// report; here every load is known.
+    Adaptive,
 }
 
 /// Times of hosts and NICs, and of what the fabric does when something is lost.

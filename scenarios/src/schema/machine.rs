@@ -53,6 +53,8 @@ pub enum MachineRef {
 pub enum Fabric {
     /// A three-dimensional torus of Gemini routers, routed in dimension order.
     Gemini(Gemini),
+    /// A dragonfly of Aries routers.
+    Aries(Aries),
     /// One switch that joins every node to every other without contention inside.
     Crossbar(Crossbar),
 }
@@ -82,6 +84,65 @@ pub struct Gemini {
     /// What the software adds at each end of a message.
     #[serde(default = "software_latency")]
     pub software_latency: Duration,
+}
+
+/// A dragonfly of Aries routers: in a chassis all are joined, in a group those of one slot are
+/// joined over all chassis, and all groups are joined by optical cables. Routers are numbered
+/// with the slot running fastest, then the chassis, then the group; the nodes of router `r` are
+/// `r * nodes_per_router` and up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Aries {
+    /// How many groups there are.
+    pub groups: u32,
+    /// Chassis of a group.
+    #[serde(default = "six")]
+    pub chassis_per_group: u32,
+    /// Routers of a chassis.
+    #[serde(default = "sixteen")]
+    pub routers_per_chassis: u32,
+    /// Nodes that share a router.
+    #[serde(default = "four")]
+    pub nodes_per_router: u32,
+    /// Optical cables between each two groups; each brings two links to two routers of both.
+    pub cables: u32,
+    /// Which way packets take.
+    #[serde(default)]
+    pub routing: Routing,
+    /// The rate of a link within a chassis, one way.
+    #[serde(default = "rank1_rate")]
+    pub rank1_rate: Rate,
+    /// The rate of the three links together that join routers of two chassis, one way.
+    #[serde(default = "rank2_rate")]
+    pub rank2_rate: Rate,
+    /// The rate of the two links together that a cable brings to one router, one way.
+    #[serde(default = "rank3_rate")]
+    pub rank3_rate: Rate,
+    /// What one hop from router to router adds on a quiet network.
+    #[serde(default = "aries_hop_latency")]
+    pub hop_latency: Duration,
+    /// The rate at which a node reaches its router, one way.
+    #[serde(default = "aries_injection_rate")]
+    pub injection_rate: Rate,
+    /// What the NIC adds at each end of a message.
+    #[serde(default = "aries_nic_latency")]
+    pub nic_latency: Duration,
+    /// What the software adds at each end of a message.
+    #[serde(default = "aries_software_latency")]
+    pub software_latency: Duration,
+}
+
+/// Which way packets take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Routing {
+    /// A shortest one.
+    Minimal,
+    /// By way of a router that is drawn for each packet.
+    Valiant,
+    /// A shortest one, or one of two that are drawn, whichever is quicker with what waits there.
+    #[default]
+    Adaptive,
 }
 
 /// Link rates of a torus. Entry `i` of a dimension is the rate of the link between positions
@@ -163,7 +224,7 @@ impl Fabric {
     #[must_use]
     pub fn transports(&self) -> &'static [TransportName] {
         match self {
-            Fabric::Gemini(_) => &[TransportName::Ugni],
+            Fabric::Gemini(_) | Fabric::Aries(_) => &[TransportName::Ugni],
             Fabric::Crossbar(_) => &TransportName::ALL,
         }
     }
@@ -190,6 +251,51 @@ fn nic_latency() -> Duration {
 /// Half of what MPI between nearest nodes of Hopper (1.27 us) takes beyond a put.
 fn software_latency() -> Duration {
     Duration(selvedge_core::time::Span::from_ns(285))
+}
+
+const fn four() -> u32 {
+    4
+}
+
+const fn six() -> u32 {
+    6
+}
+
+const fn sixteen() -> u32 {
+    16
+}
+
+/// Three lanes of 14 Gb/s.
+fn rank1_rate() -> Rate {
+    Rate(5_250_000_000)
+}
+
+fn rank2_rate() -> Rate {
+    Rate(3 * 5_250_000_000)
+}
+
+/// Twice three lanes of 12.5 Gb/s.
+fn rank3_rate() -> Rate {
+    Rate(2 * 4_687_500_000)
+}
+
+fn aries_hop_latency() -> Duration {
+    Duration(selvedge_core::time::Span::from_ns(100))
+}
+
+/// 64 bytes every five cycles at 800 MHz.
+fn aries_injection_rate() -> Rate {
+    Rate(10_200_000_000)
+}
+
+/// Half of what a put takes (0.8 us) beyond one hop.
+fn aries_nic_latency() -> Duration {
+    Duration(selvedge_core::time::Span::from_ns(350))
+}
+
+/// Half of what MPI takes (1.3 us) beyond a put.
+fn aries_software_latency() -> Duration {
+    Duration(selvedge_core::time::Span::from_ns(250))
 }
 
 fn port_rate() -> Rate {

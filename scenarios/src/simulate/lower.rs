@@ -6,7 +6,7 @@ use selvedge_core::config::Tunables;
 use selvedge_core::ugni::{self, Module};
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_sim::draw::{Draws, Purpose};
-use selvedge_sim::fabric::{Fabric, Strategy, Timing};
+use selvedge_sim::fabric::{Fabric, Routing, Strategy, Timing};
 use selvedge_sim::fault::{Harm, Plan, Rule, What, When};
 use selvedge_sim::simulated::Simulated;
 use selvedge_sim::topology::{self, Dimension, DirectSpec, TorusSpec, Wire};
@@ -42,6 +42,7 @@ pub fn lower(loaded: &Loaded, seed: u64) -> Result<Lowered, EngineError> {
     let apps = apps_of(loaded, &topology, &placement, &draws);
     let fabric = Fabric {
         topology,
+        routing: routing_of(&loaded.machine.fabric),
         timing,
         setup: setup_of(loaded)?,
         job: 1,
@@ -77,6 +78,11 @@ fn fabric_of(loaded: &Loaded) -> Result<(topology::Topology, Timing), EngineErro
             };
             (spec.build(), gemini.nic_latency.0, gemini.software_latency.0, gemini.hop_latency.0)
         }
+        machines::Fabric::Aries(aries) => {
+            let latencies = [aries.nic_latency, aries.software_latency, aries.hop_latency];
+            let [nic, software, hop] = latencies.map(|it| it.0);
+            (aries.spec(nodes).build(), nic, software, hop)
+        }
         machines::Fabric::Crossbar(crossbar) => {
             // Half of the way is before the crossbar and half behind it.
             let wire = |latency| Wire { rate: topology::Rate(crossbar.rate.0), latency };
@@ -97,6 +103,17 @@ fn fabric_of(loaded: &Loaded) -> Result<(topology::Topology, Timing), EngineErro
         ..Timing::default()
     };
     Ok((built.map_err(unable)?, timing))
+}
+
+fn routing_of(fabric: &machines::Fabric) -> Routing {
+    match fabric {
+        machines::Fabric::Gemini(_) | machines::Fabric::Crossbar(_) => Routing::Minimal,
+        machines::Fabric::Aries(aries) => match aries.routing {
+            machines::Routing::Minimal => Routing::Minimal,
+            machines::Routing::Valiant => Routing::Valiant,
+            machines::Routing::Adaptive => Routing::Adaptive,
+        },
+    }
 }
 
 fn setup_of(loaded: &Loaded) -> Result<Setup, EngineError> {

@@ -119,17 +119,14 @@ impl Down {
         self.held = 0;
     }
 
-    /// The next link of a message at `router` for `to`: see [`Topology::next`].
-    pub(super) fn next(&mut self, topology: &Topology, router: u32, to: NodeId) -> Option<LinkId> {
-        if !self.is_up(topology.eject(to)) {
-            return None;
-        }
-        let usual = topology.next_whole(router, to);
+    /// The next link of a message at `router` for another one: see [`Topology::next`].
+    pub(super) fn towards(&mut self, topology: &Topology, router: u32, to: u32) -> Option<LinkId> {
+        let usual = topology.towards_whole(router, to);
         if self.whole_to(topology, usual, to) {
             return Some(usual);
         }
-        self.prepare(topology, topology.router_of(to));
-        let distances = &self.distances[topology.router_of(to) as usize];
+        self.prepare(topology, to);
+        let distances = &self.distances[to as usize];
         topology
             .edges(router, Direction::Outgoing)
             .filter(|&(link, _)| self.is_up(link))
@@ -139,12 +136,12 @@ impl Down {
             .map(|(_, link)| link)
     }
 
-    /// Whether the usual route that goes on with `link` is up to its end.
-    fn whole_to(&self, topology: &Topology, mut link: LinkId, to: NodeId) -> bool {
+    /// Whether the usual route that goes on with `link` is up as far as router `to`.
+    fn whole_to(&self, topology: &Topology, mut link: LinkId, to: u32) -> bool {
         while self.is_up(link) {
             match topology.enters(link) {
-                At::Node(_) => return true,
-                At::Router(router) => link = topology.next_whole(router, to),
+                At::Router(router) if router != to => link = topology.towards_whole(router, to),
+                At::Router(_) | At::Node(_) => return true,
             }
         }
         false

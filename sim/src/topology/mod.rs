@@ -10,6 +10,7 @@
 
 mod direct;
 mod down;
+mod dragonfly;
 mod torus;
 
 use std::fmt;
@@ -20,8 +21,10 @@ use selvedge_core::time::Span;
 
 pub use direct::DirectSpec;
 pub use down::Down;
+pub use dragonfly::{DragonflySpec, SOCKETS};
 pub use torus::{Dimension, TorusSpec};
 
+use dragonfly::Dragonfly;
 use torus::Torus;
 
 /// More routers than this are refused: 2^22, over 400 times the largest torus built.
@@ -86,7 +89,8 @@ impl fmt::Display for LinkId {
 /// A router, as the graph holds it; its number is its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Router {
-    /// Where it stands along x, y, z; all zero in shapes without coordinates.
+    /// Where it stands along x, y, z, or in which group, chassis and slot; all zero in shapes
+    /// without coordinates.
     pub coordinates: [u32; 3],
 }
 
@@ -110,6 +114,10 @@ pub enum TopologyError {
     ZeroRate,
     /// A dimension has no link rates.
     NoRates,
+    /// Groups that no cable joins.
+    NoCables,
+    /// More cables than the routers of a group have sockets for.
+    TooManyCables,
     /// More nodes than the routers have places for.
     MoreNodesThanSlots {
         /// Nodes asked for.
@@ -130,6 +138,8 @@ impl fmt::Display for TopologyError {
             Self::ZeroNodes => f.write_str("the topology has no nodes"),
             Self::ZeroRate => f.write_str("a link of the topology has rate zero"),
             Self::NoRates => f.write_str("a dimension has no link rates"),
+            Self::NoCables => f.write_str("no cable joins the groups"),
+            Self::TooManyCables => f.write_str("more cables than a group has sockets for"),
             Self::MoreNodesThanSlots { nodes, slots } => {
                 write!(f, "{nodes} nodes, but the routers have places for {slots}")
             }
@@ -142,14 +152,16 @@ impl fmt::Display for TopologyError {
 impl std::error::Error for TopologyError {}
 
 /// How routes are found.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Shape {
     /// One router: there is nothing to find.
     Direct,
     Torus(Torus),
+    Dragonfly(Dragonfly),
 }
 
-/// Routers, nodes and the links between them. Built by [`TorusSpec`] and [`DirectSpec`].
+/// Routers, nodes and the links between them. Built by [`TorusSpec`], [`DragonflySpec`] and
+/// [`DirectSpec`].
 #[derive(Clone, Debug)]
 pub struct Topology {
     graph: DiGraph<Router, Wire>,
@@ -246,24 +258,30 @@ impl Topology {
     /// The router at these coordinates, if there is one.
     #[must_use]
     pub fn router_at(&self, x: u32, y: u32, z: u32) -> Option<u32> {
-        match &self.shape {
-            Shape::Direct => (x == 0 && y == 0 && z == 0).then_some(0),
-            Shape::Torus(torus) => torus.router_at([x, y, z]),
-        }
+        let inside = [x, y, z].iter().zip(self.dims()).all(|(&at, dim)| at < dim);
+        inside.then(|| match &self.shape {
+            Shape::Direct => 0,
+            Shape::Torus(torus) => torus.number([x, y, z]),
+            Shape::Dragonfly(dragonfly) => dragonfly.number([x, y, z]),
+        })
     }
 
-    /// Where a router stands along x, y, z.
+    /// Where a router stands along x, y, z, or in which group, chassis and slot.
     #[must_use]
     pub fn coordinates(&self, router: u32) -> [u32; 3] {
         self.graph[NodeIndex::new(router as usize)].coordinates
     }
 
-    /// How many routers stand along x, y, z.
+    /// How many routers stand along x, y, z; or how many groups there are, chassis in each and
+    /// routers in each of those.
     #[must_use]
     pub fn dims(&self) -> [u32; 3] {
         match &self.shape {
             Shape::Direct => [1; 3],
             Shape::Torus(torus) => torus.dims,
+            Shape::Dragonfly(Dragonfly { groups, chassis, slots, .. }) => {
+                [*groups, *chassis, *slots]
+            }
         }
     }
 
@@ -273,6 +291,7 @@ impl Topology {
         match &self.shape {
             Shape::Direct => 0,
             Shape::Torus(torus) => router * torus.nodes_per_router,
+            Shape::Dragonfly(dragonfly) => router * dragonfly.nodes_per_router,
         }
     }
 
@@ -292,41 +311,67 @@ impl Topology {
     /// How many links between routers a message from `a` to `b` crosses when nothing is down.
     #[must_use]
     pub fn hops(&self, a: NodeId, b: NodeId) -> u32 {
+        self.distance(self.router_of(a), self.router_of(b))
+    }
+
+    /// The same from router to router.
+    #[must_use]
+    pub fn distance(&self, a: u32, b: u32) -> u32 {
         match &self.shape {
             Shape::Direct => 0,
-            Shape::Torus(torus) => {
-                let [a, b] = [a, b].map(|node| self.coordinates(self.router_of(node)));
-                torus.distance(a, b)
-            }
+            Shape::Torus(torus) => torus.distance(self.coordinates(a), self.coordinates(b)),
+            Shape::Dragonfly(dragonfly) => dragonfly.distance(a, b),
         }
     }
 
     /// The link by which a message for `to` leaves `router`; `None` if no way is left.
     ///
-    /// While nothing is down this is the shape's own route: dimension order in a torus. Else
-    /// it is that route as long as no link of its rest has failed, and a shortest way through
-    /// the surviving links where one has. A message cannot circle: the rest of a dimension-order
-    /// route is itself a dimension-order route, so whoever is on an unbroken one stays on it to
-    /// the end, and every hop before brings the message one nearer in the surviving graph.
+    /// While nothing is down this is the shape's own route: dimension order in a torus, a
+    /// shortest way in a dragonfly. Else it is that route as long as no link of its rest has
+    /// failed, and a shortest way through the surviving links where one has. A message cannot
+    /// circle: the rest of such a route is itself the route from there, so whoever is on an
+    /// unbroken one stays on it to the end, and every hop before brings the message one nearer
+    /// in the surviving graph.
     #[must_use]
     pub fn next(&self, router: u32, to: NodeId, down: &mut Down) -> Option<LinkId> {
-        if down.is_clear() {
-            return Some(self.next_whole(router, to));
-        }
-        down.next(self, router, to)
-    }
-
-    /// The next link of the route when nothing is down.
-    fn next_whole(&self, router: u32, to: NodeId) -> LinkId {
         let home = self.router_of(to);
         if router == home {
-            return self.eject(to);
+            let eject = self.eject(to);
+            return down.is_up(eject).then_some(eject);
         }
+        self.towards(router, home, down)
+    }
+
+    /// The same towards a router, which must be another one.
+    #[must_use]
+    pub fn towards(&self, router: u32, to: u32, down: &mut Down) -> Option<LinkId> {
+        if down.is_clear() {
+            return Some(self.towards_whole(router, to));
+        }
+        down.towards(self, router, to)
+    }
+
+    /// A router to go by on a way that is not the shortest, if the shape has such ways; `draw`
+    /// gives a number below the one it gets.
+    #[must_use]
+    pub fn detour(&self, from: u32, to: u32, mut draw: impl FnMut(u64) -> u64) -> Option<u32> {
+        let by = match &self.shape {
+            Shape::Direct => None,
+            Shape::Torus(_) => Some(draw(u64::from(self.routers())) as u32),
+            Shape::Dragonfly(dragonfly) => dragonfly.detour(from, to, draw),
+        };
+        by.filter(|&by| from != to && by != from && by != to)
+    }
+
+    /// The next link of the route to another router when nothing is down.
+    fn towards_whole(&self, router: u32, to: u32) -> LinkId {
         match &self.shape {
-            Shape::Direct => self.eject(to),
+            // There is no other router; whoever asks gets the first link there is.
+            Shape::Direct => LinkId(0),
             Shape::Torus(torus) => {
-                torus.next(router, self.coordinates(router), self.coordinates(home))
+                torus.next(router, self.coordinates(router), self.coordinates(to))
             }
+            Shape::Dragonfly(dragonfly) => dragonfly.next(router, to),
         }
     }
 
@@ -343,6 +388,31 @@ impl Topology {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The routers a message passes, or `None` where it is stuck.
+    pub(super) fn walk(
+        topology: &Topology,
+        from: NodeId,
+        to: NodeId,
+        down: &mut Down,
+    ) -> Option<Vec<u32>> {
+        let mut at = topology.enters(topology.inject(from));
+        let mut seen = Vec::new();
+        while let At::Router(router) = at {
+            assert!(!seen.contains(&router), "a loop from {from} to {to}: {seen:?} {router}");
+            seen.push(router);
+            let link = topology.next(router, to, down)?;
+            assert!(down.is_up(link) && topology.leaves(link) == At::Router(router));
+            at = topology.enters(link);
+        }
+        assert_eq!(at, At::Node(to));
+        Some(seen)
+    }
+
+    pub(super) fn pairs(topology: &Topology) -> impl Iterator<Item = (NodeId, NodeId)> + use<> {
+        let nodes = topology.nodes();
+        (0..nodes * nodes).map(move |n| (NodeId(n / nodes), NodeId(n % nodes)))
+    }
 
     #[test]
     fn rates_give_exact_times_and_round_up() {

@@ -171,17 +171,13 @@ impl Torus {
         })
     }
 
-    fn number(self, [x, y, z]: [u32; 3]) -> u32 {
+    pub(super) fn number(self, [x, y, z]: [u32; 3]) -> u32 {
         (x * self.dims[1] + y) * self.dims[2] + z
     }
 
     fn coordinates(self, router: u32) -> [u32; 3] {
         let [_, y, z] = self.dims;
         [router / z / y, router / z % y, router % z]
-    }
-
-    pub(super) fn router_at(self, at: [u32; 3]) -> Option<u32> {
-        at.iter().zip(self.dims).all(|(&at, dim)| at < dim).then(|| self.number(at))
     }
 
     pub(super) fn distance(self, from: [u32; 3], to: [u32; 3]) -> u32 {
@@ -207,32 +203,13 @@ impl Torus {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{At, Down};
+    use super::super::Down;
+    use super::super::tests::{pairs, walk};
     use super::*;
     use selvedge_core::id::NodeId;
 
     fn small() -> Topology {
         TorusSpec::gemini([4, 3, 2]).build().unwrap()
-    }
-
-    /// The routers a message passes, or `None` where it is stuck.
-    fn walk(topology: &Topology, from: NodeId, to: NodeId, down: &mut Down) -> Option<Vec<u32>> {
-        let mut at = topology.enters(topology.inject(from));
-        let mut seen = Vec::new();
-        while let At::Router(router) = at {
-            assert!(!seen.contains(&router), "a loop from {from} to {to}: {seen:?} {router}");
-            seen.push(router);
-            let link = topology.next(router, to, down)?;
-            assert!(down.is_up(link) && topology.leaves(link) == At::Router(router));
-            at = topology.enters(link);
-        }
-        assert_eq!(at, At::Node(to));
-        Some(seen)
-    }
-
-    fn pairs(topology: &Topology) -> impl Iterator<Item = (NodeId, NodeId)> + use<> {
-        let nodes = topology.nodes();
-        (0..nodes * nodes).map(move |n| (NodeId(n / nodes), NodeId(n % nodes)))
     }
 
     #[test]

@@ -7,13 +7,13 @@ use selvedge_core::modex::{Card, CardBytes};
 use selvedge_core::{Address, Nic, NodeId, ProcName, Reason, Span, Time};
 
 use crate::draw::{Draws, Purpose};
-use crate::fabric::{Fabric, Strategy};
+use crate::fabric::{Fabric, Routing, Strategy};
 use crate::fault::{Harm, Rule, What as Wrong, When};
 use crate::link::Links;
 use crate::proc::{Answer, Around};
 use crate::queue::Queue;
 use crate::simulated::{Fault, Op, Packet, Receipt, Simulated};
-use crate::topology::{At, Down, LinkId};
+use crate::topology::{At, Down, LinkId, Topology};
 use crate::trace::{What, address, life_of, proc_of};
 use crate::watch::Watch;
 
@@ -27,6 +27,8 @@ pub(super) struct Air<T: Simulated> {
     free: Vec<u32>,
     /// By how much packets are late that a fault delays.
     lates: BTreeMap<u32, Span>,
+    /// The routers that packets go by which do not take a shortest way.
+    detours: BTreeMap<u32, u32>,
     links: Links,
     pub(super) down: Down,
     pub(super) rules: Vec<Active>,
@@ -68,8 +70,8 @@ pub(super) struct Flight<T: Simulated> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stage<R> {
     /// Its head is at the end of a link. An echo is a copy that the fabric made: nobody waits
-    /// for news of it. What is late has its delay beside.
-    Hop { previous: LinkId, slowest: Span, late: bool, echo: bool },
+    /// for news of it. What is late has its delay beside, and what takes a detour its router.
+    Hop { previous: LinkId, slowest: Span, late: bool, echo: bool, detour: bool },
     /// It is at the NIC that it is for.
     Arrive { echo: bool },
     /// It was there.
@@ -91,6 +93,7 @@ impl<T: Simulated> Air<T> {
             flights: Vec::new(),
             free: Vec::new(),
             lates: BTreeMap::new(),
+            detours: BTreeMap::new(),
             links: Links::new(&fabric.topology, fabric.timing.queue_bytes),
             down: Down::default(),
             rules: Active::all(&fabric.plan),
@@ -159,6 +162,49 @@ impl<T: Simulated> Air<T> {
 
     // ---- flights -------------------------------------------------------------------------
 
+    /// The router that a packet goes by, if it does not take a shortest way.
+    fn detour(&mut self, fabric: &Fabric<T>, now: Time, from: Address, to: Address) -> Option<u32> {
+        let topology = &fabric.topology;
+        let [here, there] = [from, to].map(|end| topology.router_of(NodeId(end.nic)));
+        let mut counter = self.seq * 8;
+        let mut drawn = || {
+            topology.detour(here, there, |below| {
+                counter += 1;
+                fabric.draws.below(Purpose::Route, proc_of(from), counter, below)
+            })
+        };
+        match fabric.routing {
+            Routing::Minimal => None,
+            Routing::Valiant => drawn(),
+            Routing::Adaptive => {
+                let mut best = (self.wait(topology, now, here, there), None);
+                for by in [drawn(), drawn()].into_iter().flatten() {
+                    let wait = self.wait(topology, now, here, by);
+                    let wait = wait + self.wait(topology, now, by, there);
+                    if wait < best.0 {
+                        best = (wait, Some(by));
+                    }
+                }
+                best.1
+            }
+        }
+    }
+
+    /// How long a head would take from router to router with what waits there now.
+    fn wait(&mut self, topology: &Topology, now: Time, mut from: u32, to: u32) -> Span {
+        let mut wait = Span::ZERO;
+        while from != to {
+            let Some(link) = topology.towards(from, to, &mut self.down) else {
+                return Span::FOREVER;
+            };
+            let At::Router(next) = topology.enters(link) else { return Span::FOREVER };
+            let backlog = self.links.free_at(link).max(now).since(now);
+            wait = wait + topology.wire(link).latency + backlog;
+            from = next;
+        }
+        wait
+    }
+
     /// A packet leaves its NIC.
     fn launch(
         &mut self,
@@ -183,8 +229,13 @@ impl<T: Simulated> Air<T> {
         let start = now + fabric.timing.nic;
         let crossing = self.links.cross(&fabric.topology, inject, None, start, bytes);
         let (previous, slowest) = (inject, crossing.serialisation);
-        let stage = Stage::Hop { previous, slowest, late: late > Span::ZERO, echo };
+        let detour = self.detour(fabric, now, from, to);
+        let (late_too, detours) = (late > Span::ZERO, detour.is_some());
+        let stage = Stage::Hop { previous, slowest, late: late_too, echo, detour: detours };
         let at = self.put(Flight { from, to, packet: Some(packet), stage });
+        if let Some(by) = detour {
+            self.detours.insert(at, by);
+        }
         if late > Span::ZERO {
             self.lates.insert(at, late);
         }
@@ -222,10 +273,18 @@ impl<T: Simulated> Air<T> {
         }
     }
 
-    pub(super) fn free(&mut self, at: u32) {
-        if let Stage::Hop { late: true, .. } = self.flights[at as usize].stage {
+    /// Forgets what is kept beside a packet on its way.
+    fn straighten(&mut self, at: u32) {
+        if let Stage::Hop { late, detour, .. } = self.flights[at as usize].stage
+            && (late || detour)
+        {
             self.lates.remove(&at);
+            self.detours.remove(&at);
         }
+    }
+
+    pub(super) fn free(&mut self, at: u32) {
+        self.straighten(at);
         self.flights[at as usize].packet = None;
         self.free.push(at);
     }
@@ -234,11 +293,15 @@ impl<T: Simulated> Air<T> {
     pub(super) fn hop(&mut self, fabric: &Fabric<T>, now: Time, at: u32) -> bool {
         let topology = &fabric.topology;
         let Flight { to, packet, stage, .. } = &self.flights[at as usize];
-        let Stage::Hop { previous, slowest, late, echo } = *stage else { return false };
+        let Stage::Hop { previous, slowest, late, echo, detour } = *stage else { return false };
         let At::Router(router) = topology.enters(previous) else { return false };
         let (to, bytes) = (*to, packet.as_ref().map_or(0, T::Nic::wire_bytes));
         let node = NodeId(to.nic);
-        let next = topology.next(router, node, &mut self.down);
+        let by = if detour { self.detours.get(&at).copied() } else { None };
+        let by = by.filter(|&by| by != router);
+        // A router that cannot be reached any more is no reason not to arrive.
+        let aside = by.and_then(|by| topology.towards(router, by, &mut self.down));
+        let next = aside.or_else(|| topology.next(router, node, &mut self.down));
         let Some(link) = next.filter(|&link| self.down.is_up(link)) else {
             self.lose(fabric, now, at, Stage::Lost);
             return true;
@@ -251,13 +314,18 @@ impl<T: Simulated> Air<T> {
         let slowest = slowest.max(crossing.serialisation);
         match topology.enters(link) {
             At::Router(_) => {
-                let stage = Stage::Hop { previous: link, slowest, late, echo };
+                let stage = Stage::Hop { previous: link, slowest, late, echo, detour };
+                if detour && by.is_none() {
+                    // It was there, and takes the shortest way from now on.
+                    self.detours.remove(&at);
+                }
                 self.flights[at as usize].stage = stage;
                 self.schedule_for(fabric, proc_of(to), crossing.arrives, Item::Flight(at));
             }
             At::Node(_) => {
+                let late = late.then(|| self.lates.get(&at).copied()).flatten().unwrap_or_default();
+                self.straighten(at);
                 self.flights[at as usize].stage = Stage::Arrive { echo };
-                let late = late.then(|| self.lates.remove(&at)).flatten().unwrap_or_default();
                 let arrives = crossing.arrives + slowest + fabric.timing.nic + late;
                 let arrives = self.late(fabric, proc_of(to), arrives);
                 self.schedule_for(fabric, proc_of(to), arrives, Item::Flight(at));
@@ -300,8 +368,9 @@ impl<T: Simulated> Air<T> {
                 fabric.timing.loss
             }
         };
-        flight.stage = stage;
         let from = flight.from;
+        self.straighten(at);
+        self.flights[at as usize].stage = stage;
         self.schedule_for(fabric, proc_of(from), now + after, Item::Flight(at));
     }
 
