@@ -77,6 +77,9 @@ impl Links {
     /// By how much a backlog, in time, is longer than the queue. Compares by multiplication and
     /// divides only when it is.
     fn excess(&self, wire: &Wire, backlog: Span) -> Span {
+        if backlog == Span::ZERO {
+            return Span::ZERO;
+        }
         let bytes = u128::from(backlog.0) * u128::from(wire.rate.0);
         if bytes <= u128::from(self.queue_bytes) * 1_000_000_000_000 {
             return Span::ZERO;

@@ -220,6 +220,12 @@ impl<T: Simulated> Watch<T> {
         self.triggers.push((rule, Pattern { event, proc }));
     }
 
+    /// Whether there is such a rule.
+    #[inline]
+    pub(crate) fn has_happened(&self) -> bool {
+        !self.pulled.is_empty()
+    }
+
     /// A rule whose event has happened since this was asked last.
     pub(crate) fn happened(&mut self) -> Option<u32> {
         self.pulled.pop()

@@ -45,13 +45,17 @@ pub(super) struct Air<T: Simulated> {
     pub(super) struck: Vec<(u32, u32)>,
 }
 
-/// Something that is to happen.
+/// Something that is to happen. Small: thousands wait in the queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Item {
     Turn(u32),
     Flight(u32),
-    Rule { rule: u32, on: bool },
-    Obituary { proc: u32, life: u32 },
+    Rule {
+        rule: u32,
+        on: bool,
+    },
+    /// Of the proc with this instance of its NIC, which says who it was and in which life.
+    Obituary(u32),
 }
 
 /// A packet on its way, and afterwards the news of it on its way back.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use selvedge_core::modex::Card;
-use selvedge_core::{App, Machine, Nic, NicEvent, ProcName, Span, Time, Verdict};
+use selvedge_core::{Address, App, Machine, Nic, NicEvent, ProcName, Span, Time, Verdict};
 
 use crate::fabric::Fabric;
 use crate::proc::{Proc, Scratch};
@@ -135,7 +135,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
                 Item::Turn(proc) => self.turn(proc),
                 Item::Flight(flight) => self.flight(flight),
                 Item::Rule { rule, on } => self.rule(rule, on),
-                Item::Obituary { proc, life } => self.obituary(proc, life),
+                Item::Obituary(instance) => self.obituary(instance),
             }
             self.happen();
             if self.watch.events >= events {
@@ -343,14 +343,15 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         host.dead = true;
         host.turn = Time::NEVER;
         self.watch.died(self.now, rank);
-        let life = self.procs[rank as usize].life;
         let at = self.now + self.fabric.timing.death;
-        self.air.schedule(at, Item::Obituary { proc: rank, life });
+        let Address { instance, .. } = self.procs[rank as usize].address;
+        self.air.schedule(at, Item::Obituary(instance));
     }
 
     /// The fabric says that a life of a proc is over.
-    fn obituary(&mut self, dead: u32, life: u32) {
-        let peer = address(self.fabric.placement[dead as usize].0, dead, life);
+    fn obituary(&mut self, instance: u32) {
+        let dead = proc_of(Address { nic: 0, instance });
+        let peer = Address { nic: self.fabric.placement[dead as usize].0, instance };
         for rank in 0..self.procs.len() as u32 {
             if self.hosts[rank as usize].dead || rank == dead {
                 continue;

@@ -31,7 +31,15 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
     }
 
     /// After an event: tells of what struck, and sees whether a rule waited for what happened.
+    #[inline]
     pub(super) fn happen(&mut self) {
+        if !self.air.struck.is_empty() || self.watch.has_happened() {
+            self.tell();
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self) {
         if !self.air.struck.is_empty() {
             for at in 0..self.air.struck.len() {
                 let (rule, proc) = self.air.struck[at];
