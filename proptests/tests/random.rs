@@ -165,16 +165,16 @@ fn modules() -> impl Strategy<Value = ugni::Config> {
 }
 
 fn nics() -> impl Strategy<Value = nic::Config> {
-    (1_u64..=8, 0_u64..=1, 0_u64..=3, 0_u64..=1, 0_u64..=10).prop_map(
-        |(credit_batch, credit_event, delay_us, announce_again, datagram_retries)| {
+    let choices = (1_u64..=8, 0_u64..=1, 0_u64..=3, 0_u64..=1, 0_u64..=10, 0_u64..=3_000);
+    choices.prop_map(
+        |(credit_batch, credit_event, delay_us, announce_again, datagram_retries, early_ns)| {
             let config = nic::Config {
                 credit_batch,
                 credit_event,
                 datagram_delay: Span::from_us(delay_us).0,
                 announce_again,
                 datagram_retries,
-                // An event is ahead of its message by less than a record takes.
-                early_by: Span::from_ns(300).0,
+                early_by: Span::from_ns(early_ns).0,
                 ..nic::Config::default()
             };
             assert!(is_legal(&config));

@@ -29,7 +29,7 @@ crate::tunables! {
         mailbox_rest: Time = 10_000_000_000, 0 => 9_000_000_000_000_000_000, "How long a mailbox rests between two leases: longer than any packet lives.";
         rescan_delay: Time = 10_000_000, 0 => 9_000_000_000_000_000_000, "After an overrun, wait before all mailboxes are looked at again: longer than an event runs ahead of its message.";
         rescan_passes: Count = 4, 2 => 1_000, "Looks at all mailboxes after an overrun, at most; fewer if a look finds nothing.";
-        relook_delay: Time = 0, 0 => 9_000_000_000_000_000_000, "Look again at a mailbox whose event brought nothing, after this wait; 0: a later event is sure to come.";
+        relook_delay: Time = 0, 0 => 9_000_000_000_000_000_000, "After an event, look into its mailbox once more after this wait: longer than an event runs ahead of its message, where no later event is sure to come; 0: one is.";
         reconnect: Flag = 1, 0 => 1, "What waits when the peer closes starts a new connection, or fails.";
     }
 }

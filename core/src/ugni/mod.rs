@@ -164,7 +164,7 @@ struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Reading {
     No,
-    Yes { found: bool },
+    Yes,
     Again,
 }
 
@@ -339,7 +339,7 @@ impl Module {
                 self.abandoning = Some(EpId(0));
                 Verdict::Broken(Fault::Device("the local queue overran"))
             }
-            Completion::Arrival { index } => self.arrival(EpId(index), fx),
+            Completion::Arrival { index } => self.arrival(now, EpId(index), fx),
             Completion::RemoteOverrun => {
                 self.scan.start(self.read, &self.config);
                 Verdict::Taken

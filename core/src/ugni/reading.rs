@@ -5,14 +5,24 @@ use crate::machine::{Effect, Notice, Verdict};
 use crate::sink::Sink;
 use crate::time::{Span, Time};
 
-use super::connect::Link;
 use super::{Content, Module, Op, Reading, Slot, connect, tell};
 
 impl Module {
-    pub(super) fn arrival(&mut self, ep: EpId, fx: &mut impl Sink<Effect<Op>>) -> Verdict {
+    pub(super) fn arrival(
+        &mut self,
+        now: Time,
+        ep: EpId,
+        fx: &mut impl Sink<Effect<Op>>,
+    ) -> Verdict {
         // An index from the wire: it may name nobody, or somebody whose mailbox is not open
         // yet. The second is read when the connection comes up.
-        if !self.link(ep).is_some_and(Link::is_reading) {
+        let Some(link) = self.link(ep) else { return Verdict::Stale };
+        let reads = link.is_reading();
+        if self.config.relook_delay > 0 {
+            // Whatever this look finds: it may be another message than the one announced.
+            self.relooks.push_back((now + Span(self.config.relook_delay), ep));
+        }
+        if !reads {
             return Verdict::Stale;
         }
         self.touched = Some(ep);
@@ -24,10 +34,10 @@ impl Module {
         let reading = &mut self.endpoints[ep.index()].reading;
         match *reading {
             Reading::No => {
-                *reading = Reading::Yes { found: false };
+                *reading = Reading::Yes;
                 fx.push(Effect::Op(Op::Next { ep }));
             }
-            Reading::Yes { .. } | Reading::Again => *reading = Reading::Again,
+            Reading::Yes | Reading::Again => *reading = Reading::Again,
         }
     }
 
@@ -39,9 +49,8 @@ impl Module {
         len: u32,
         fx: &mut impl Sink<Effect<Op>>,
     ) -> Verdict {
-        let Some(endpoint) = self.endpoints.get_mut(ep.index()) else { return Verdict::Stale };
-        if endpoint.reading == (Reading::Yes { found: false }) {
-            endpoint.reading = Reading::Yes { found: true };
+        if ep.index() >= self.endpoints.len() {
+            return Verdict::Stale;
         }
         self.touched = Some(ep);
         self.read += 1;
@@ -66,15 +75,12 @@ impl Module {
         self.touched = Some(ep);
         match endpoint.reading {
             Reading::Again => {
-                endpoint.reading = Reading::Yes { found: true };
+                endpoint.reading = Reading::Yes;
                 fx.push(Effect::Op(Op::Next { ep }));
                 Verdict::Taken
             }
-            Reading::Yes { found } => {
+            Reading::Yes => {
                 endpoint.reading = Reading::No;
-                if !found && self.config.relook_delay > 0 {
-                    self.relooks.push_back((now + Span(self.config.relook_delay), ep));
-                }
                 // What could not be read because it could not be set up is not empty.
                 let drained = |slot: &mut Slot| slot.paired && !slot.link.is_ready();
                 if self.slot_mut(ep).is_some_and(drained) {

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use super::connect::Link;
 use super::overrun::Scan;
 use super::record::{Body, Record};
-use super::{EFFECTS_MAX, Module, Op, Reading, Wildcard, connect};
+use super::{EFFECTS_MAX, Module, Op, Wildcard, connect};
 
 impl Module {
     pub(super) fn expired(&mut self, now: Time, fx: &mut impl Sink<Effect<Op>>) {
@@ -29,10 +29,6 @@ impl Module {
             self.relooks.pop_front();
             if self.link(ep).is_some_and(Link::is_reading) {
                 self.read_mailbox(ep, fx);
-                // One more look; if it finds nothing either, there was nothing.
-                if let Reading::Yes { found } = &mut self.endpoints[ep.index()].reading {
-                    *found = true;
-                }
             }
         }
     }
