@@ -136,6 +136,15 @@ impl Ledger {
         Ok(())
     }
 
+    /// Whoever asked has died, and hears no answer any more. What is on its way may still come,
+    /// once, and what was called sent need not: nobody owes anything to the dead. A next life
+    /// goes on with other names.
+    pub fn abandon(&mut self) {
+        let open = self.open.iter_mut().filter(|entry| entry.answer != Some(Answer::Failed));
+        open.for_each(|entry| entry.answer = Some(Answer::Unknown));
+        self.close();
+    }
+
     /// Commands that are not answered.
     #[must_use]
     pub fn unanswered(&self) -> usize {
@@ -222,6 +231,19 @@ mod tests {
         assert_eq!(ledger.came(c, 7, Tag(2), 2, Time(9)), Err(tag));
         let whom = "a message is delivered whole, and to whom it was sent";
         assert_eq!(ledger.came(c, 6, Tag(1), 2, Time(9)), Err(whom));
+    }
+
+    #[test]
+    fn what_the_dead_have_sent_comes_at_most_once() {
+        let (mut ledger, [first, second, third]) = three();
+        assert_eq!(ledger.came(first, 7, Tag(1), 0, Time(10)), Ok(Span(10)));
+        ledger.abandon();
+        let next = ledger.ask(TO, Tag(1), 9, Time(20));
+        assert!(![first, second, third].contains(&next), "a life takes no name of the one before");
+        assert_eq!(ledger.came(second, 7, Tag(1), 1, Time(21)), Ok(Span(20)));
+        assert!(ledger.came(second, 7, Tag(1), 1, Time(22)).is_err());
+        assert_eq!(ledger.answer(next, Answer::Failed), Ok(()));
+        assert_eq!((ledger.unanswered(), ledger.check(|_, _| false)), (0, Ok(())));
     }
 
     #[test]

@@ -266,7 +266,7 @@ impl<T: Simulated> Watch<T> {
 
     pub(crate) fn died(&mut self, now: Time, proc: u32) {
         self.deaths[proc as usize] = Some(now);
-        self.ledgers[proc as usize] = Ledger::default();
+        self.ledgers[proc as usize].abandon();
     }
 
     /// Whether a fault has struck on the path that is followed.
