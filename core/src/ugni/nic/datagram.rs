@@ -323,12 +323,16 @@ impl Nic {
             return Verdict::Stale;
         };
         let session = self.sessions.of(to);
-        if session.gone {
-            return Verdict::Stale;
-        }
         let floor = session.floor;
         let asks = matches!(body, Exchange::Directed(_) | Exchange::Cancel);
         let ours = session.directed.filter(|directed| asks && directed.serial == serial);
+        if session.gone {
+            // It was posted after the node had died, and got lost before it could find out.
+            let Some(Directed { ep, .. }) = ours else { return Verdict::Stale };
+            session.directed = None;
+            self.end(now, Some(ep), PostState::Timeout, to, None);
+            return Verdict::Taken;
+        }
         // Answers, and datagrams that met one of the peer's, are repeated more stubbornly: the
         // peer's end hangs on them.
         let (body, tries) = match ours {

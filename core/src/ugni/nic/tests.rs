@@ -396,6 +396,18 @@ fn a_lost_datagram_is_repeated_and_at_last_given_up() {
 }
 
 #[test]
+fn a_datagram_to_the_dead_that_gets_lost_ends_like_any_other() {
+    let (mut x, y) = meet();
+    x.post(AT_X, b'1');
+    x.step(NicEvent::Down { peer: y.address() });
+    assert_eq!(x.read(DATAGRAMS), ended(AT_X, &y, PostState::Timeout));
+    x.wire.clear();
+    x.post(AT_X, b'2');
+    x.lose_all();
+    assert_eq!(x.read(DATAGRAMS), ended(AT_X, &y, PostState::Timeout));
+}
+
+#[test]
 fn what_was_given_up_leaves_no_gap_for_what_comes_next() {
     let config = Config { datagram_retries: 0, ..Config::default() };
     let (mut x, mut y) = meet_with(config, Default::default());
