@@ -32,6 +32,27 @@ struct Drawn {
     nic: nic::Config,
     scripts: Vec<Script>,
     faults: Vec<Wrong>,
+    death: Option<Death>,
+}
+
+/// A proc dies, and perhaps is born again.
+#[derive(Clone, Copy, Debug)]
+struct Death {
+    proc: u32,
+    at: Span,
+    again: Option<Span>,
+}
+
+impl Death {
+    fn rules(self) -> impl Iterator<Item = Rule<Module>> {
+        let rule = move |what, after| Rule {
+            what,
+            when: When::At { at: Time::ZERO + after, lasts: None },
+            procs: Some(vec![self.proc]),
+        };
+        let again = self.again.map(|after| rule(What::Restart, self.at + after));
+        [rule(What::Crash, self.at)].into_iter().chain(again)
+    }
 }
 
 /// On few lines, with what differs from the default.
@@ -44,7 +65,8 @@ impl fmt::Debug for Drawn {
         for part in self.scripts.iter().map(|script| format!("{script:?}")) {
             write!(f, "\n{part}")?;
         }
-        self.faults.iter().try_for_each(|wrong| write!(f, "\n{wrong:?}"))
+        self.faults.iter().try_for_each(|wrong| write!(f, "\n{wrong:?}"))?;
+        self.death.iter().try_for_each(|death| write!(f, "\n{death:?}"))
     }
 }
 
@@ -215,7 +237,7 @@ fn worlds(
         // Where no later event is sure to come, the module has to look again.
         let relook_delay = (1 - nic.announce_again) * 2 * nic.early_by;
         let module = ugni::Config { relook_delay, ..module };
-        Drawn { seed, torus, batch, schedule, module, nic, scripts, faults }
+        Drawn { seed, torus, batch, schedule, module, nic, scripts, faults, death: None }
     })
 }
 
@@ -227,7 +249,8 @@ fn run(drawn: &Drawn) -> Result<World<Module, Script>, TestCaseError> {
     let setup = Setup::new(drawn.module, drawn.nic);
     let mut fabric = if drawn.torus { ring(procs, setup) } else { crossbar(procs, setup) };
     fabric.timing.batch = drawn.batch;
-    let rules = drawn.faults.iter().map(|wrong| wrong.rule()).collect();
+    let deaths = drawn.death.into_iter().flat_map(Death::rules);
+    let rules = drawn.faults.iter().map(|wrong| wrong.rule()).chain(deaths).collect();
     let fabric = shaken::<Module>(fabric, drawn.seed, drawn.schedule, rules);
     let mut world = timed(fabric, &drawn.scripts);
     let end = world.run(Time::NEVER, 200_000, true);
@@ -252,8 +275,13 @@ fn run(drawn: &Drawn) -> Result<World<Module, Script>, TestCaseError> {
         )));
     }
     prop_assert_eq!(end, End::Rest, "it never comes to rest\n{}", last());
-    let through = world.procs().iter().all(|proc| proc.app.is_through());
-    prop_assert!(through, "an answer is missing\n{}", last());
+    let lives = |rank| drawn.death.is_none_or(|death| death.proc != rank);
+    let mut survivors = world.procs().iter().filter(|proc| lives(proc.name.rank));
+    prop_assert!(survivors.all(|proc| proc.app.is_through()), "an answer is missing\n{}", last());
+    if drawn.death.is_some() {
+        // What the dead had asked for died with them.
+        return Ok(world);
+    }
     // What is not called failed or unknown is called sent, and all that came.
     let watch = &world.watch;
     let (failed, unknown) = (total(&watch.failed), total(&watch.unknown));
@@ -334,6 +362,17 @@ proptest! {
     #[test]
     fn any_fault_is_survived(drawn in worlds(scripts(3, 5), <nic::Nic as Nic>::FAULTS)) {
         run(&drawn)?;
+    }
+
+    /// A proc dies in the middle of anything, and perhaps comes back.
+    #[test]
+    fn a_death_is_survived(
+        drawn in worlds(scripts(3, 5), <nic::Nic as Nic>::FAULTS),
+        (proc, at) in (0_u32..3, 0_u64..60_000),
+        again in prop::option::of(1_u64..3_000),
+    ) {
+        let again = again.map(Span::from_us);
+        run(&Drawn { death: Some(Death { proc, at: Span::from_ns(at), again }), ..drawn })?;
     }
 
     /// Many messages through few slots.

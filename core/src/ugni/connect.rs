@@ -227,6 +227,8 @@ pub struct Call {
     pub over: Generation,
     /// Its mailbox; or a goodbye, and whether that wants no answer.
     pub says: Says,
+    /// It comes from another life of the peer than our datagrams go to.
+    pub elsewhere: bool,
 }
 
 /// What a call says.
@@ -490,6 +492,13 @@ impl Link {
                 Verdict::Taken
             }
             Event::Heard(call) => match self.hear(call) {
+                // Another life calls than the one that we call. Which is the later nobody can
+                // say, so ours is told that it is over before the other has its turn.
+                Hearing::Fresh(peer) if call.elsewhere => {
+                    let _ = self.settle_then_tell(Some(mbox), Reason::PeerRestarted, false);
+                    self.go_on_with(peer);
+                    Verdict::Taken
+                }
                 Hearing::Fresh(peer) if told => {
                     self.raise(mbox, peer, fx);
                     Verdict::Taken
@@ -715,8 +724,9 @@ impl Link {
                 Break::Telling { .. } | Break::Draining => Verdict::Stale,
             },
             Event::Drained => match step {
-                Break::Draining => self.leave(mbox, why, next, fx),
-                Break::Settling { .. } | Break::Telling { .. } => Verdict::Stale,
+                // Not by a look before the last message could be there.
+                Break::Draining if until == Time::NEVER => self.leave(mbox, why, next, fx),
+                Break::Draining | Break::Settling { .. } | Break::Telling { .. } => Verdict::Stale,
             },
             Event::GoodbyeHeard => {
                 self.state = go(step.hush(true), next);
@@ -757,7 +767,9 @@ impl Link {
             }
             Event::Heard(call) => {
                 let before = self.heard;
-                let reborn = before != Generation::NONE
+                // The life that had our attempt is over, unless it is this one that had it.
+                let reborn = call.elsewhere
+                    && before != Generation::NONE
                     && call.generation.incarnation() > before.incarnation();
                 let heard = self.hear(call);
                 // A goodbye of ours that is out tells the peer all it asks for, unless it asks
@@ -1075,6 +1087,13 @@ impl Link {
         let step = Break::Settling { told: false, silent };
         self.state = State::Breaking { mbox, why, step, next: None, until: Time::NEVER };
         Verdict::Taken
+    }
+
+    /// After the end of this attempt comes one that answers `peer`.
+    fn go_on_with(&mut self, peer: Peer) {
+        if let State::Breaking { next, .. } = &mut self.state {
+            *next = Some(peer);
+        }
     }
 
     /// The peer has moved on: nobody to tell, nobody who writes.

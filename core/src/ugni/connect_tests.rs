@@ -1,5 +1,5 @@
 //! The table of the connection machine: one block a state, one row a cell that matters. A row is
-//! the state before, the event, the effects and the state after.
+//! the state before, the event, the effects and the state after. Over 800 lines, as its table is.
 
 use super::{
     Break, Call, EFFECTS_MAX, Effect, Event, Link, MboxId, Post, PostError, PostState, Reason,
@@ -166,22 +166,27 @@ impl Link {
 /// An offer of an attempt that has accepted none of ours, or the one that it names.
 const fn offer(generation: Generation, sees: Generation) -> Event {
     let says = Says::Offer(THEIRS);
-    Event::Heard(Call { generation, sees, over: Generation::NONE, says })
+    Event::Heard(Call { generation, sees, over: Generation::NONE, says, elsewhere: false })
+}
+/// The same of another life than the one that our datagrams go to.
+const fn elsewhere(generation: Generation) -> Event {
+    let says = Says::Offer(THEIRS);
+    Event::Heard(Call { generation, sees: NONE, over: NONE, says, elsewhere: true })
 }
 /// A goodbye of an attempt that is done with all of ours up to `over`.
 const fn bye(generation: Generation, over: Generation) -> Event {
     let says = Says::Bye { answered: false, from: None };
-    Event::Heard(Call { generation, sees: Generation::NONE, over, says })
+    Event::Heard(Call { generation, sees: Generation::NONE, over, says, elsewhere: false })
 }
 /// The same, which wants no answer.
 const fn last_bye(generation: Generation, over: Generation) -> Event {
     let says = Says::Bye { answered: true, from: None };
-    Event::Heard(Call { generation, sees: Generation::NONE, over, says })
+    Event::Heard(Call { generation, sees: Generation::NONE, over, says, elsewhere: false })
 }
 /// The same of an attempt that was up at the peer's side.
 const fn bye_from(peer: Peer, generation: Generation, over: Generation) -> Event {
     let says = Says::Bye { answered: false, from: Some(peer) };
-    Event::Heard(Call { generation, sees: Generation::NONE, over, says })
+    Event::Heard(Call { generation, sees: Generation::NONE, over, says, elsewhere: false })
 }
 const NONE: Generation = Generation::NONE;
 const COMPLETED: Event = Event::Posted(PostState::Completed);
@@ -385,6 +390,11 @@ fn an_attempt_may_be_called_over_before_it_is_up() {
         (at, bye(FIRST, OURS), &[down(gone)], over),
         (at, last_bye(FIRST, OURS), &[down(gone)], over),
         (at, bye_from(THEIRS, FIRST, OURS), &[RAISE, down(gone)], over.open()),
+        // Another life calls than we do: ours ends first, and then it is that one's turn.
+        (at, elsewhere(REBORN), &[], {
+            let next = failing(gone, settling(false, false), Time::NEVER).with_next(THEIRS);
+            next.post(OUT).knows(REBORN)
+        }),
         // Another attempt of its own is over: this one may still be taken.
         (at, bye(FIRST, BURNT), &[], free(after(500)).post(OUT_AGAIN)),
         (asking(Some(THEIRS), LATER).knows(FIRST), bye(FIRST, NONE), &[], {
@@ -616,12 +626,14 @@ fn a_break_remembers_who_calls_next() {
         (waits, offer(SECOND, OURS), &[], waits.knows(SECOND)),
         // That one is over too.
         (busy.with_next(THEIRS).knows(SECOND), last_bye(SECOND, BURNT), &[], busy.knows(SECOND)),
-        // A new life writes to nothing that it was told before.
-        (waits, offer(REBORN, NONE), &[], { drains(after(900)).with_next(THEIRS).knows(REBORN) }),
-        (busy, offer(REBORN, NONE), &[], {
+        // A new life writes to nothing that the one before it was told.
+        (waits, elsewhere(REBORN), &[], { drains(after(900)).with_next(THEIRS).knows(REBORN) }),
+        (busy, elsewhere(REBORN), &[], {
             let gone = breaking(why, settling(true, true), Time::NEVER);
             gone.with_next(THEIRS).knows(REBORN)
         }),
+        // But it was this one that was told.
+        (waits, offer(REBORN, NONE), &[], waits.with_next(THEIRS).knows(REBORN)),
         // It was up at the other side only: what was sent to it has to be read.
         (
             failing(why, settling(false, false), Time::NEVER),
@@ -635,6 +647,8 @@ fn a_break_remembers_who_calls_next() {
         (looks, Event::SetupRefused, &[], drains(after(1_400)).tries(1)),
         (looks.tries(2), Event::SetupRefused, &[Effect::Unbind], leaving(why, None, Time::NEVER)),
     ]);
+    // A look for another reason comes too early to be the last.
+    stale(drains(LATER), &[Event::Drained]);
 }
 
 #[test]

@@ -119,8 +119,10 @@ impl Module {
             },
         }
         self.bind(ep, fx);
-        let call =
-            Call { generation: record.generation, sees: record.sees, over: record.over, says };
+        let Record { generation, sees, over, .. } = *record;
+        let bound_to = self.slot_mut(ep).and_then(|slot| slot.address.filter(|_| slot.bound));
+        let elsewhere = bound_to.is_some_and(|address| address != from);
+        let call = Call { generation, sees, over, says, elsewhere };
         self.link_event(now, ep, connect::Event::Heard(call), fx)
     }
 
@@ -336,7 +338,8 @@ impl Module {
             self.attempt(now, ep, caller.or(address));
             self.bind(ep, fx);
             let (sees, over) = (Generation::NONE, link.generation);
-            let call = Call { generation, sees, over, says: Says::Offer(theirs) };
+            let says = Says::Offer(theirs);
+            let call = Call { generation, sees, over, says, elsewhere: false };
             let _ = self.link_event(now, ep, connect::Event::Heard(call), fx);
         } else if endpoint.wanted || !endpoint.waiting.is_empty() {
             self.open(now, ep, fx);
