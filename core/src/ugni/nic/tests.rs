@@ -399,7 +399,7 @@ fn a_lost_datagram_is_repeated_and_at_last_given_up() {
 fn a_datagram_to_the_dead_that_gets_lost_ends_like_any_other() {
     let (mut x, y) = meet();
     x.post(AT_X, b'1');
-    x.step(NicEvent::Down { peer: y.address() });
+    assert_eq!(x.step(NicEvent::Down { peer: y.address() }), Verdict::Taken);
     assert_eq!(x.read(DATAGRAMS), ended(AT_X, &y, PostState::Timeout));
     x.wire.clear();
     x.post(AT_X, b'2');
