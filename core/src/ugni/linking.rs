@@ -98,9 +98,12 @@ impl Module {
                 if !reborn && slot.address.is_some_and(|known| known != from) {
                     return Verdict::Broken(Fault::Peer("a record from a strange address"));
                 }
-                slot.caller = Some(from);
-                if !slot.bound {
-                    slot.address = Some(from);
+                // What an earlier life has said may be read after a later one has called.
+                if record.generation >= slot.link.heard {
+                    slot.caller = Some(from);
+                    if !slot.bound {
+                        slot.address = Some(from);
+                    }
                 }
             }
             // Old news wants no connection, unless it is a goodbye that wants an answer.
