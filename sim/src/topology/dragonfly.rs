@@ -14,7 +14,7 @@
 use petgraph::graph::{DiGraph, NodeIndex};
 use selvedge_core::time::Span;
 
-use super::{LinkId, NODES_MAX, ROUTERS_MAX, Rate, Router, Shape, Topology, TopologyError, Wire};
+use super::{LinkId, Rate, Router, Shape, Topology, TopologyError, Wire};
 
 /// Sockets for optical cables that a pair of routers has.
 pub const SOCKETS: u32 = 5;
@@ -160,24 +160,7 @@ impl DragonflySpec {
     /// What is wrong with it.
     pub fn validate(&self) -> Result<u32, TopologyError> {
         let counts = [self.groups, self.chassis, self.slots];
-        if counts.contains(&0) || self.nodes_per_router == 0 {
-            return Err(TopologyError::ZeroDimension);
-        }
-        let routers = counts
-            .iter()
-            .try_fold(1_u32, |product, &count| product.checked_mul(count))
-            .filter(|&routers| routers <= ROUTERS_MAX)
-            .ok_or(TopologyError::TooManyRouters)?;
-        if self.nodes == 0 {
-            return Err(TopologyError::ZeroNodes);
-        }
-        if self.nodes > NODES_MAX {
-            return Err(TopologyError::TooManyNodes);
-        }
-        let places = u64::from(routers) * u64::from(self.nodes_per_router);
-        if u64::from(self.nodes) > places {
-            return Err(TopologyError::MoreNodesThanSlots { nodes: self.nodes, slots: places });
-        }
+        let routers = super::size(counts, self.nodes_per_router, self.nodes)?;
         let pairs = u64::from(self.chassis * self.slots / 2).max(1);
         let plugged = u64::from(self.groups - 1) * u64::from(self.cables);
         // Two cables between the same two pairs would be parallel links.

@@ -151,6 +151,30 @@ impl fmt::Display for TopologyError {
 
 impl std::error::Error for TopologyError {}
 
+/// The number of routers, if there may be so many and the nodes have places on them. Checks
+/// everything before anything is allocated.
+fn size(counts: [u32; 3], nodes_per_router: u32, nodes: u32) -> Result<u32, TopologyError> {
+    if counts.contains(&0) || nodes_per_router == 0 {
+        return Err(TopologyError::ZeroDimension);
+    }
+    let routers = counts
+        .iter()
+        .try_fold(1_u32, |product, &count| product.checked_mul(count))
+        .filter(|&routers| routers <= ROUTERS_MAX)
+        .ok_or(TopologyError::TooManyRouters)?;
+    if nodes == 0 {
+        return Err(TopologyError::ZeroNodes);
+    }
+    if nodes > NODES_MAX {
+        return Err(TopologyError::TooManyNodes);
+    }
+    let slots = u64::from(routers) * u64::from(nodes_per_router);
+    if u64::from(nodes) > slots {
+        return Err(TopologyError::MoreNodesThanSlots { nodes, slots });
+    }
+    Ok(routers)
+}
+
 /// How routes are found.
 #[derive(Clone, Debug)]
 enum Shape {

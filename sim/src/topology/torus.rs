@@ -7,7 +7,7 @@
 use petgraph::graph::{DiGraph, NodeIndex};
 use selvedge_core::time::Span;
 
-use super::{LinkId, NODES_MAX, ROUTERS_MAX, Rate, Router, Shape, Topology, TopologyError, Wire};
+use super::{LinkId, Rate, Router, Shape, Topology, TopologyError, Wire};
 
 /// The links along one dimension: the one from position `p` to the next, round the ring from
 /// the last to the first, has the `p`-th rate, beginning again when the rates are used up.
@@ -95,25 +95,7 @@ impl TorusSpec {
 
     /// Checks everything before anything is allocated; gives the number of routers.
     fn validate(&self) -> Result<u32, TopologyError> {
-        if self.dims.contains(&0) || self.nodes_per_router == 0 {
-            return Err(TopologyError::ZeroDimension);
-        }
-        let routers = self
-            .dims
-            .iter()
-            .try_fold(1u32, |product, &dim| product.checked_mul(dim))
-            .filter(|&routers| routers <= ROUTERS_MAX)
-            .ok_or(TopologyError::TooManyRouters)?;
-        if self.nodes == 0 {
-            return Err(TopologyError::ZeroNodes);
-        }
-        if self.nodes > NODES_MAX {
-            return Err(TopologyError::TooManyNodes);
-        }
-        let slots = u64::from(routers) * u64::from(self.nodes_per_router);
-        if u64::from(self.nodes) > slots {
-            return Err(TopologyError::MoreNodesThanSlots { nodes: self.nodes, slots });
-        }
+        let routers = super::size(self.dims, self.nodes_per_router, self.nodes)?;
         if self.dimensions.iter().any(|dimension| dimension.0.is_empty()) {
             return Err(TopologyError::NoRates);
         }
@@ -203,8 +185,8 @@ impl Torus {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Down;
     use super::super::tests::{pairs, walk};
+    use super::super::{Down, NODES_MAX};
     use super::*;
     use selvedge_core::id::NodeId;
 
