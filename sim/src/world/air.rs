@@ -25,10 +25,8 @@ pub(super) struct Air<T: Simulated> {
     pub(super) queue: Queue<Item>,
     pub(super) flights: Vec<Flight<T>>,
     free: Vec<u32>,
-    /// By how much packets are late that a fault delays.
-    lates: BTreeMap<u32, Span>,
-    /// The routers that packets go by which do not take a shortest way.
-    detours: BTreeMap<u32, u32>,
+    /// What is known of the few packets that do not simply go their way.
+    asides: BTreeMap<u32, Aside>,
     links: Links,
     pub(super) down: Down,
     pub(super) rules: Vec<Active>,
@@ -71,11 +69,20 @@ pub(super) struct Flight<T: Simulated> {
     pub(super) stage: Stage<Receipt<T>>,
 }
 
+/// What stands beside a packet, if it has to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Aside {
+    /// By how much a fault delays it.
+    late: Span,
+    /// The router that it goes by first, where it does not take a shortest way.
+    by: Option<u32>,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stage<R> {
     /// Its head is at the end of a link. An echo is a copy that the fabric made: nobody waits
-    /// for news of it. What is late has its delay beside, and what takes a detour its router.
-    Hop { previous: LinkId, slowest: Span, late: bool, echo: bool, detour: bool },
+    /// for news of it. With `aside`, more stands beside.
+    Hop { previous: LinkId, slowest: Span, echo: bool, aside: bool },
     /// It is at the NIC that it is for.
     Arrive { echo: bool },
     /// It was there.
@@ -96,8 +103,7 @@ impl<T: Simulated> Air<T> {
             queue: Queue::new(),
             flights: Vec::new(),
             free: Vec::new(),
-            lates: BTreeMap::new(),
-            detours: BTreeMap::new(),
+            asides: BTreeMap::new(),
             links: Links::new(&fabric.topology, fabric.timing.queue_bytes),
             down: Down::default(),
             rules: Active::all(&fabric.plan),
@@ -168,6 +174,11 @@ impl<T: Simulated> Air<T> {
 
     /// The router that a packet goes by, if it does not take a shortest way.
     fn detour(&mut self, fabric: &Fabric<T>, now: Time, from: Address, to: Address) -> Option<u32> {
+        let adapts = match fabric.routing {
+            Routing::Minimal => return None,
+            Routing::Valiant => false,
+            Routing::Adaptive => true,
+        };
         let topology = &fabric.topology;
         let [here, there] = [from, to].map(|end| topology.router_of(NodeId(end.nic)));
         let mut counter = self.seq * 8;
@@ -177,21 +188,18 @@ impl<T: Simulated> Air<T> {
                 fabric.draws.below(Purpose::Route, proc_of(from), counter, below)
             })
         };
-        match fabric.routing {
-            Routing::Minimal => None,
-            Routing::Valiant => drawn(),
-            Routing::Adaptive => {
-                let mut best = (self.wait(topology, now, here, there), None);
-                for by in [drawn(), drawn()].into_iter().flatten() {
-                    let wait = self.wait(topology, now, here, by);
-                    let wait = wait + self.wait(topology, now, by, there);
-                    if wait < best.0 {
-                        best = (wait, Some(by));
-                    }
-                }
-                best.1
+        if !adapts {
+            return drawn();
+        }
+        let mut best = (self.wait(topology, now, here, there), None);
+        for by in [drawn(), drawn()].into_iter().flatten() {
+            let wait = self.wait(topology, now, here, by);
+            let wait = wait + self.wait(topology, now, by, there);
+            if wait < best.0 {
+                best = (wait, Some(by));
             }
         }
+        best.1
     }
 
     /// How long a head would take from router to router with what waits there now.
@@ -233,15 +241,12 @@ impl<T: Simulated> Air<T> {
         let start = now + fabric.timing.nic;
         let crossing = self.links.cross(&fabric.topology, inject, None, start, bytes);
         let (previous, slowest) = (inject, crossing.serialisation);
-        let detour = self.detour(fabric, now, from, to);
-        let (late_too, detours) = (late > Span::ZERO, detour.is_some());
-        let stage = Stage::Hop { previous, slowest, late: late_too, echo, detour: detours };
+        let beside = Aside { late, by: self.detour(fabric, now, from, to) };
+        let aside = beside != Aside::default();
+        let stage = Stage::Hop { previous, slowest, echo, aside };
         let at = self.put(Flight { from, to, packet: Some(packet), stage });
-        if let Some(by) = detour {
-            self.detours.insert(at, by);
-        }
-        if late > Span::ZERO {
-            self.lates.insert(at, late);
+        if aside {
+            self.asides.insert(at, beside);
         }
         if self.down.is_up(inject) {
             self.schedule_for(fabric, proc_of(to), crossing.arrives, Item::Flight(at));
@@ -279,11 +284,8 @@ impl<T: Simulated> Air<T> {
 
     /// Forgets what is kept beside a packet on its way.
     fn straighten(&mut self, at: u32) {
-        if let Stage::Hop { late, detour, .. } = self.flights[at as usize].stage
-            && (late || detour)
-        {
-            self.lates.remove(&at);
-            self.detours.remove(&at);
+        if let Stage::Hop { aside: true, .. } = self.flights[at as usize].stage {
+            self.asides.remove(&at);
         }
     }
 
@@ -297,15 +299,19 @@ impl<T: Simulated> Air<T> {
     pub(super) fn hop(&mut self, fabric: &Fabric<T>, now: Time, at: u32) -> bool {
         let topology = &fabric.topology;
         let Flight { to, packet, stage, .. } = &self.flights[at as usize];
-        let Stage::Hop { previous, slowest, late, echo, detour } = *stage else { return false };
+        let Stage::Hop { previous, slowest, echo, aside } = *stage else { return false };
         let At::Router(router) = topology.enters(previous) else { return false };
         let (to, bytes) = (*to, packet.as_ref().map_or(0, T::Nic::wire_bytes));
         let node = NodeId(to.nic);
-        let by = if detour { self.detours.get(&at).copied() } else { None };
-        let by = by.filter(|&by| by != router);
+        let mut beside = Aside::default();
+        if aside && let Some(known) = self.asides.get_mut(&at) {
+            // Once it was there, it takes the shortest way.
+            known.by = known.by.filter(|&by| by != router);
+            beside = *known;
+        }
         // A router that cannot be reached any more is no reason not to arrive.
-        let aside = by.and_then(|by| topology.towards(router, by, &mut self.down));
-        let next = aside.or_else(|| topology.next(router, node, &mut self.down));
+        let detour = beside.by.and_then(|by| topology.towards(router, by, &mut self.down));
+        let next = detour.or_else(|| topology.next(router, node, &mut self.down));
         let Some(link) = next.filter(|&link| self.down.is_up(link)) else {
             self.lose(fabric, now, at, Stage::Lost);
             return true;
@@ -318,19 +324,14 @@ impl<T: Simulated> Air<T> {
         let slowest = slowest.max(crossing.serialisation);
         match topology.enters(link) {
             At::Router(_) => {
-                let stage = Stage::Hop { previous: link, slowest, late, echo, detour };
-                if detour && by.is_none() {
-                    // It was there, and takes the shortest way from now on.
-                    self.detours.remove(&at);
-                }
-                self.flights[at as usize].stage = stage;
+                self.flights[at as usize].stage =
+                    Stage::Hop { previous: link, slowest, echo, aside };
                 self.schedule_for(fabric, proc_of(to), crossing.arrives, Item::Flight(at));
             }
             At::Node(_) => {
-                let late = late.then(|| self.lates.get(&at).copied()).flatten().unwrap_or_default();
                 self.straighten(at);
                 self.flights[at as usize].stage = Stage::Arrive { echo };
-                let arrives = crossing.arrives + slowest + fabric.timing.nic + late;
+                let arrives = crossing.arrives + slowest + fabric.timing.nic + beside.late;
                 let arrives = self.late(fabric, proc_of(to), arrives);
                 self.schedule_for(fabric, proc_of(to), arrives, Item::Flight(at));
             }
