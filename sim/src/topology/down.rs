@@ -123,7 +123,7 @@ impl Down {
     pub(super) fn towards(&mut self, topology: &Topology, router: u32, to: u32) -> Option<LinkId> {
         let usual = topology.towards_whole(router, to);
         if self.whole_to(topology, usual, to) {
-            return Some(usual);
+            return usual;
         }
         self.prepare(topology, to);
         let distances = &self.distances[to as usize];
@@ -136,11 +136,11 @@ impl Down {
             .map(|(_, link)| link)
     }
 
-    /// Whether the usual route that goes on with `link` is up as far as router `to`.
-    fn whole_to(&self, topology: &Topology, mut link: LinkId, to: u32) -> bool {
-        while self.is_up(link) {
+    /// Whether the usual route that goes on with `next` is up as far as router `to`.
+    fn whole_to(&self, topology: &Topology, mut next: Option<LinkId>, to: u32) -> bool {
+        while let Some(link) = next.filter(|&link| self.is_up(link)) {
             match topology.enters(link) {
-                At::Router(router) if router != to => link = topology.towards_whole(router, to),
+                At::Router(router) if router != to => next = topology.towards_whole(router, to),
                 At::Router(_) | At::Node(_) => return true,
             }
         }

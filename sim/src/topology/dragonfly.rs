@@ -139,14 +139,11 @@ impl DragonflySpec {
     #[must_use]
     pub fn joins(&self, a: u32, b: u32) -> bool {
         let Ok(routers) = self.validate() else { return false };
-        let place = |router: u32| {
-            let chassis = router / self.slots;
-            [chassis / self.chassis, chassis % self.chassis, router % self.slots]
-        };
         if a.max(b) >= routers {
             return false;
         }
-        let ([group, chassis, slot], [other, its_chassis, its_slot]) = (place(a), place(b));
+        let [[group, chassis, slot], [other, its_chassis, its_slot]] =
+            [a, b].map(|router| coordinates(router, self.chassis, self.slots));
         if group == other {
             return (chassis == its_chassis) != (slot == its_slot);
         }
@@ -178,6 +175,12 @@ impl DragonflySpec {
     }
 }
 
+/// The group, chassis and slot of a router, by how many chassis a group has and slots a chassis.
+const fn coordinates(router: u32, chassis: u32, slots: u32) -> [u32; 3] {
+    let row = router / slots;
+    [row / chassis, row % chassis, router % slots]
+}
+
 /// The arithmetic of a dragonfly.
 #[derive(Clone, Debug)]
 pub(super) struct Dragonfly {
@@ -205,8 +208,7 @@ impl Dragonfly {
     }
 
     pub(super) fn coordinates(&self, router: u32) -> [u32; 3] {
-        let chassis = router / self.slots;
-        [chassis / self.chassis, chassis % self.chassis, router % self.slots]
+        coordinates(router, self.chassis, self.slots)
     }
 
     fn gate(&mut self, from: u32, to: u32, link: LinkId) {
@@ -230,21 +232,17 @@ impl Dragonfly {
 
     /// The first link of a shortest way from `router` to `to`, which is elsewhere. Of several
     /// ways out of a group, which one depends on both ends, so that they share the traffic.
-    pub(super) fn next(&self, router: u32, to: u32) -> LinkId {
+    /// `None` only between groups that no cable joins, which are never built.
+    pub(super) fn next(&self, router: u32, to: u32) -> Option<LinkId> {
         let [here, there] = [router, to].map(|router| self.coordinates(router)[0]);
         if here == there {
-            return self.local(router, to);
+            return Some(self.local(router, to));
         }
         let gates = self.gates(here, there);
         let turn = (router.wrapping_mul(31).wrapping_add(to)) as usize % gates.len().max(1);
         let (later, first) = gates.split_at(turn);
-        let best = first.iter().chain(later).min_by_key(|gate| self.through(gate, router, to));
-        match best {
-            Some(gate) if gate.from == router => gate.link,
-            Some(gate) => self.local(router, gate.from),
-            // Groups without a cable between them are refused when they are built.
-            None => self.local(router, to),
-        }
+        let best = first.iter().chain(later).min_by_key(|gate| self.through(gate, router, to))?;
+        Some(if best.from == router { best.link } else { self.local(router, best.from) })
     }
 
     /// A router to go by that is not on the way: in the same group if both ends are there, else

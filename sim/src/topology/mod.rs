@@ -370,7 +370,7 @@ impl Topology {
     #[must_use]
     pub fn towards(&self, router: u32, to: u32, down: &mut Down) -> Option<LinkId> {
         if down.is_clear() {
-            return Some(self.towards_whole(router, to));
+            return self.towards_whole(router, to);
         }
         down.towards(self, router, to)
     }
@@ -388,12 +388,11 @@ impl Topology {
     }
 
     /// The next link of the route to another router when nothing is down.
-    fn towards_whole(&self, router: u32, to: u32) -> LinkId {
+    fn towards_whole(&self, router: u32, to: u32) -> Option<LinkId> {
         match &self.shape {
-            // There is no other router; whoever asks gets the first link there is.
-            Shape::Direct => LinkId(0),
+            Shape::Direct => None,
             Shape::Torus(torus) => {
-                torus.next(router, self.coordinates(router), self.coordinates(to))
+                Some(torus.next(router, self.coordinates(router), self.coordinates(to)))
             }
             Shape::Dragonfly(dragonfly) => dragonfly.next(router, to),
         }
