@@ -495,9 +495,7 @@ impl Link {
                 // Another life calls than the one that we call. Which is the later nobody can
                 // say, so ours is told that it is over before the other has its turn.
                 Hearing::Fresh(peer) if call.elsewhere => {
-                    let _ = self.settle_then_tell(Some(mbox), Reason::PeerRestarted, false);
-                    self.go_on_with(peer);
-                    Verdict::Taken
+                    self.settle_then_tell(Some(mbox), Reason::PeerRestarted, false, Some(peer))
                 }
                 Hearing::Fresh(peer) if told => {
                     self.raise(mbox, peer, fx);
@@ -661,7 +659,7 @@ impl Link {
             Event::Heard(call) => match self.hear(call) {
                 // Its goodbye is read before it calls again; or it is a new process.
                 Hearing::Fresh(peer) => self.gone(mbox, why, peer),
-                Hearing::Bye { silent, .. } => self.settle_then_tell(Some(mbox), why, silent),
+                Hearing::Bye { silent, .. } => self.settle_then_tell(Some(mbox), why, silent, None),
                 // It cannot read our goodbye before it has our offer.
                 Hearing::Repeat { knows_us: false } => {
                     self.say_again(fx);
@@ -674,11 +672,11 @@ impl Link {
             },
             Event::Posted(PostState::Timeout) => {
                 self.post = Post::None;
-                self.settle_then_tell(Some(mbox), Reason::PeerDied, false)
+                self.settle_then_tell(Some(mbox), Reason::PeerDied, false, None)
             }
             Event::Posted(how) => {
                 if self.answered(how, now, config, fx) {
-                    return self.settle_then_tell(Some(mbox), why, heard);
+                    return self.settle_then_tell(Some(mbox), why, heard, None);
                 }
                 Verdict::Taken
             }
@@ -686,9 +684,11 @@ impl Link {
                 self.refused(why, now, config);
                 Verdict::Taken
             }
-            Event::SetupRefused => self.settle_then_tell(Some(mbox), Reason::SetupRefused, heard),
-            Event::Lost => self.settle_then_tell(Some(mbox), Reason::TransactionError, heard),
-            Event::Expired if now >= until => self.settle_then_tell(Some(mbox), why, heard),
+            Event::SetupRefused => {
+                self.settle_then_tell(Some(mbox), Reason::SetupRefused, heard, None)
+            }
+            Event::Lost => self.settle_then_tell(Some(mbox), Reason::TransactionError, heard, None),
+            Event::Expired if now >= until => self.settle_then_tell(Some(mbox), why, heard, None),
             Event::Expired if self.retry_due(now) => {
                 self.publish(fx);
                 Verdict::Taken
@@ -1079,21 +1079,21 @@ impl Link {
         fx: &mut impl Sink<Effect>,
     ) -> Verdict {
         fx.push(Effect::Down(why));
-        self.settle_then_tell(mbox, why, silent)
+        self.settle_then_tell(mbox, why, silent, None)
     }
 
-    fn settle_then_tell(&mut self, mbox: Option<MboxId>, why: Reason, silent: bool) -> Verdict {
+    /// The attempt ends; after it comes one that answers `next`, if there is one to answer.
+    fn settle_then_tell(
+        &mut self,
+        mbox: Option<MboxId>,
+        why: Reason,
+        silent: bool,
+        next: Option<Peer>,
+    ) -> Verdict {
         self.tries = 0;
         let step = Break::Settling { told: false, silent };
-        self.state = State::Breaking { mbox, why, step, next: None, until: Time::NEVER };
+        self.state = State::Breaking { mbox, why, step, next, until: Time::NEVER };
         Verdict::Taken
-    }
-
-    /// After the end of this attempt comes one that answers `peer`.
-    fn go_on_with(&mut self, peer: Peer) {
-        if let State::Breaking { next, .. } = &mut self.state {
-            *next = Some(peer);
-        }
     }
 
     /// The peer has moved on: nobody to tell, nobody who writes.
