@@ -199,14 +199,10 @@ pub fn timed<T: Simulated>(fabric: Fabric<T>, scripts: &[Script]) -> World<T, Sc
 
 /// A module and a NIC of which a search can see all: two slots a mailbox, no time, and one
 /// repetition at most of any one step.
-///
-/// A mailbox rests for longer than any packet lives. Where time stands still packets live for
-/// ever, so no mailbox is lent twice.
 #[must_use]
 pub fn tiny() -> Setup {
     let module = Config { smsg_credits: 2, slab_mailboxes: 1, ..Config::default() };
-    let Setup { module, nic } = Setup::new(module, nic::Config::default()).timeless(1);
-    Setup::new(Config { mailbox_rest: 1, ..*module }, *nic)
+    Setup::new(module, nic::Config::default()).timeless(1)
 }
 
 /// Every history of a crossbar with these procs.

@@ -2,11 +2,11 @@
 
 use std::path::Path as FilePath;
 
+use selvedge_sim::topology::{self, DragonflySpec, TopologyError, Wire};
+
 use crate::diagnostic::{Diagnostic, unknown};
 use crate::input::{LoadError, read_file};
 use crate::schema::SCHEMA_VERSION;
-use selvedge_sim::topology::{self, DragonflySpec, TopologyError, Wire};
-
 use crate::schema::machine::{Aries, Fabric, Gemini, Machine, MachineRef, TransportName};
 use crate::spanned::{Document, Path};
 

@@ -235,8 +235,7 @@ fn what_proves_nothing_fails_as_vacuous() {
     assert!(told.out.contains("nothing was delivered"), "{}", told.out);
 }
 
-/// Runs a scenario with three seeds and one fault, which strikes with the seeds that `strikes`
-/// names.
+/// Runs a scenario with three seeds and one fault; `story` says how often it strikes with each.
 fn run_with_fault(fault: &str, story: fn(u64) -> Result<History, EngineError>) -> Told {
     let path =
         std::env::temp_dir().join(format!("selvedge-{}-{fault:.8}.json", std::process::id()));

@@ -101,21 +101,9 @@ impl Draws {
         scale(self.draw(purpose, owner, counter), n)
     }
 
-    /// True in `parts_per_billion` of a billion cases: never at 0, always from 1,000,000,000 on.
-    /// The two ends cost no draw, and since draws are named, that shifts nothing.
-    #[must_use]
-    pub fn chance(
-        &self,
-        purpose: Purpose,
-        owner: u32,
-        counter: u64,
-        parts_per_billion: u32,
-    ) -> bool {
-        Draws::is_in(parts_per_billion, || self.draw(purpose, owner, counter))
-    }
-
-    /// Whether a draw falls into the first `parts_per_billion` of a billion; the two ends do
-    /// without.
+    /// Whether a draw falls into the first `parts_per_billion` of a billion: never at 0, always
+    /// from 1,000,000,000 on. The two ends cost no draw, and since draws are named, that shifts
+    /// nothing.
     #[inline]
     pub fn is_in(parts_per_billion: u32, draw: impl FnOnce() -> u64) -> bool {
         match parts_per_billion {
@@ -334,7 +322,8 @@ mod tests {
 
     #[test]
     fn chance_keeps_its_rate() {
-        let hits = |rate| (0..20_000).filter(|&n| DRAWS.chance(Purpose::Loss, 0, n, rate)).count();
+        let strikes = |n, rate| Draws::is_in(rate, || DRAWS.draw(Purpose::Loss, 0, n));
+        let hits = |rate| (0..20_000).filter(|&n| strikes(n, rate)).count();
         assert_eq!((hits(0), hits(1_000_000_000), hits(u32::MAX)), (0, 20_000, 20_000));
         assert!((1_850..2_150).contains(&hits(100_000_000)), "{}", hits(100_000_000));
         assert!((8..40).contains(&hits(1_000_000)), "{}", hits(1_000_000));

@@ -2,7 +2,7 @@
 //!
 //! Events come out by time, then by tie, whatever order they went in. What is due soon stands
 //! in `front`, sorted, and is simply walked. Everything later waits in slots: one slot for each
-//! value of the highest four-bit digit in which a time differs from `base`. When the front runs
+//! value of the highest six-bit digit in which a time differs from `base`. When the front runs
 //! out, the earliest slot is the next front if it is small, and is spread over finer slots if it
 //! is not. An event is therefore moved a few times in its life, whatever the number that wait.
 //!

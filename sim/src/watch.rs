@@ -220,7 +220,7 @@ impl<T: Simulated> Watch<T> {
         self.triggers.push((rule, Pattern { event, proc }));
     }
 
-    /// Whether there is such a rule.
+    /// Whether a rule waits to be taken by [`happened`](Self::happened).
     #[inline]
     pub(crate) fn has_happened(&self) -> bool {
         !self.pulled.is_empty()

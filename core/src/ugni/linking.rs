@@ -48,7 +48,7 @@ impl Module {
             None => Verdict::Taken,
         };
         if let Some(bytes) = bytes {
-            let record = Record::parse(&bytes[..], self.me.name.job);
+            let record = Record::parse(&bytes.0, self.me.name.job);
             match record {
                 Ok(record) if ep.is_none_or(|ep| self.procs.name(ep.0) == Some(record.who)) => {
                     verdict = self.heard(now, &record, from, fx);

@@ -5,7 +5,6 @@
 //! never write to again (`over`). The last is what lets a mailbox leave quarantine.
 
 use core::fmt;
-use core::ops::{Deref, DerefMut};
 
 use crate::id::{Generation, ProcName};
 use crate::wire::{Reader, WireError, Writer};
@@ -50,19 +49,6 @@ pub enum Body {
 /// A connection record as it travels. Shown as what it says.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordBytes(pub [u8; Record::BYTES]);
-
-impl Deref for RecordBytes {
-    type Target = [u8; Record::BYTES];
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl DerefMut for RecordBytes {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
-    }
-}
 
 impl fmt::Debug for RecordBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

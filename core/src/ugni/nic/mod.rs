@@ -585,8 +585,9 @@ impl Emulated for Nic {
                 body: Exchange::Directed(record) | Exchange::Matched(record),
                 ..
             } => {
-                let bit = (bit % (record.len() as u64 * 8)) as usize;
-                record[bit / 8] ^= 1 << (bit % 8);
+                let bytes = &mut record.0;
+                let bit = (bit % (bytes.len() as u64 * 8)) as usize;
+                bytes[bit / 8] ^= 1 << (bit % 8);
                 Some(packet)
             }
             Packet::Datagram { .. } | Packet::Smsg { .. } | Packet::Credit { .. } => None,

@@ -480,7 +480,7 @@ fn corruption_flips_one_bit_of_a_record() {
     match Nic::corrupted(&x.wire[0].1, bit) {
         Some(Packet::Datagram { body: Exchange::Directed(bent), .. }) => {
             let mut flipped = record(0);
-            flipped[1] = 2;
+            flipped.0[1] = 2;
             assert_eq!(bent, flipped);
         }
         other => panic!("not a bent datagram: {other:?}"),
