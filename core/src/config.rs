@@ -82,9 +82,14 @@ macro_rules! tunables {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         $vis struct $name { $(#[doc = $meaning] pub $field: u64,)* }
 
+        impl $name {
+            /// What it is when nobody says anything.
+            $vis const DEFAULT: $name = $name { $($field: $default,)* };
+        }
+
         impl Default for $name {
             fn default() -> Self {
-                $name { $($field: $default,)* }
+                $name::DEFAULT
             }
         }
 

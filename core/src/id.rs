@@ -29,9 +29,10 @@ ids! {
     /// One peer as one module sees it: an index into the module's endpoint table. An endpoint
     /// keeps its index as long as the module lives, so a late event can never meet a successor.
     EpId(u32), "ep";
-    /// A user message on its way out, as the driver's arena names it.
+    /// A user message on its way out, or an operation on remote memory, as the driver's arena
+    /// names it.
     FragId(u32), "frag";
-    /// A registered region of user memory, as the driver's arena names it.
+    /// A registered region of memory, as its owner named it.
     RegionId(u32), "region";
     /// A machine of the fabric that holds NICs: a compute node or a card.
     NodeId(u32), "node";

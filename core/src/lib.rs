@@ -13,6 +13,7 @@
 //! | [`drive`], [`app`], [`nic`] | the three sides of a transport: its driver, its application, its device |
 //! | [`sink`], [`time`], [`id`], [`tie`] | where effects go; integer time; names; who goes first |
 //! | [`credit`], [`pending`], [`deadline`], [`proc`] | accounts, wait lists in a slab, indexed deadlines, who has which endpoint |
+//! | [`rma`], [`registration`] | remote memory: places, atomics; what is registered, and kept for later |
 //! | [`wire`], [`modex`], [`config`], [`encode`] | records, addresses, tunables, the canonical form of a state |
 //! | [`ugni`] | Cray Gemini and Aries: the module, and the GNI NIC it runs on |
 //!
@@ -37,6 +38,8 @@ pub mod modex;
 pub mod nic;
 pub mod pending;
 pub mod proc;
+pub mod registration;
+pub mod rma;
 pub mod sink;
 pub mod tie;
 pub mod time;
@@ -51,5 +54,6 @@ pub use machine::{
     Violation,
 };
 pub use nic::{Address, Nic, NicEffect, NicEvent};
+pub use rma::{Amo, Place};
 pub use sink::{Effects, Sink};
 pub use time::{Span, Time};

@@ -2,7 +2,8 @@
 
 use core::fmt::Debug;
 
-use crate::id::{FragId, Generation, ProcName, Tag};
+use crate::id::{FragId, Generation, ProcName, RegionId, Tag};
+use crate::rma::{Amo, Place, Tail};
 use crate::sink::Sink;
 use crate::time::Time;
 
@@ -144,6 +145,60 @@ pub enum Command {
         /// The peer.
         to: ProcName,
     },
+    /// Register a region of memory, so that the NIC can move its bytes, and peers with it.
+    /// Answered by `Registered`, or `Unregistered` with the reason why not.
+    Register {
+        /// The name that it shall have, here and at peers.
+        region: RegionId,
+        /// Its bytes.
+        len: u32,
+    },
+    /// Take that back, once for each time it was asked for. Answered by `Unregistered`.
+    Deregister {
+        /// Which.
+        region: RegionId,
+    },
+    /// Write to a peer's memory. Answered by `Done`, `Failed` or `Unknown`.
+    Put {
+        /// Whose.
+        to: ProcName,
+        /// The driver's name for the operation.
+        frag: FragId,
+        /// From where.
+        local: Place,
+        /// Where to.
+        remote: Place,
+        /// Bytes.
+        len: u32,
+    },
+    /// Read a peer's memory. Answered by `Done`, `Failed` or `Unknown`.
+    Get {
+        /// Whose.
+        to: ProcName,
+        /// The driver's name for the operation.
+        frag: FragId,
+        /// Where to.
+        local: Place,
+        /// From where.
+        remote: Place,
+        /// Bytes.
+        len: u32,
+    },
+    /// Change a word of a peer's memory in one piece. Answered by `Done`, `Failed` or `Unknown`.
+    Atomic {
+        /// Whose.
+        to: ProcName,
+        /// The driver's name for the operation.
+        frag: FragId,
+        /// How.
+        amo: Amo,
+        /// Which word.
+        remote: Place,
+        /// With what.
+        operand: u64,
+        /// The second operand of those that have two.
+        second: u64,
+    },
 }
 
 /// Who holds a payload while it is on its way.
@@ -153,6 +208,13 @@ pub enum Hold {
     Copied,
     /// It stays in the caller's memory, which is free when the command is answered.
     InPlace,
+    /// The same, in memory that is registered: where the peer fetches a long message itself.
+    Registered {
+        /// Where it lies.
+        at: Place,
+        /// Its last bytes, which a NIC cannot fetch.
+        tail: Tail,
+    },
 }
 
 /// What the application is told.
@@ -168,6 +230,8 @@ pub enum Notice {
         len: u32,
         /// The device's name for the payload.
         data: FragId,
+        /// Where its bytes lie instead, if the transport had to fetch them.
+        at: Option<Place>,
     },
     /// The message lies in the peer's memory, exactly once.
     Sent {
@@ -220,6 +284,26 @@ pub enum Notice {
         phase: Phase,
         /// What.
         reason: Reason,
+    },
+    /// The region can be used, here and by peers.
+    Registered {
+        /// Which.
+        region: RegionId,
+    },
+    /// The region is not registered, or not any more. Peers that use it all the same may still
+    /// find it for a while: registrations are kept as long as there is room.
+    Unregistered {
+        /// Which.
+        region: RegionId,
+        /// Why.
+        reason: Reason,
+    },
+    /// The operation on remote memory is done: a put lies in the peer's memory, a get in ours.
+    Done {
+        /// Which.
+        frag: FragId,
+        /// What a fetching atomic found; otherwise zero.
+        value: u64,
     },
 }
 
@@ -290,6 +374,16 @@ reasons! {
     Closing = "closing",
     /// The device lost completions and cannot be trusted any more.
     DeviceFailed = "device-failed",
+    /// The memory is not registered, there or here, or not so much of it.
+    NotRegistered = "not-registered",
+    /// No more memory can be registered.
+    NoRegistrations = "no-registrations",
+    /// An atomic operation needs a whole word.
+    Misaligned = "misaligned",
+    /// The device has no such operation.
+    Unsupported = "unsupported",
+    /// As many operations on remote memory wait as may.
+    TooMany = "too-many",
 }
 
 /// A closed set of words: how a trace, a scenario file and a diagram call each variant.
@@ -301,19 +395,35 @@ pub trait Named {
 }
 
 impl Named for Command {
-    const WORDS: &'static [&'static str] = &["send", "connect", "close"];
+    const WORDS: &'static [&'static str] =
+        &["send", "connect", "close", "register", "deregister", "put", "get", "atomic"];
     fn word(&self) -> &'static str {
         match self {
             Command::Send { .. } => "send",
             Command::Connect { .. } => "connect",
             Command::Close { .. } => "close",
+            Command::Register { .. } => "register",
+            Command::Deregister { .. } => "deregister",
+            Command::Put { .. } => "put",
+            Command::Get { .. } => "get",
+            Command::Atomic { .. } => "atomic",
         }
     }
 }
 
 impl Named for Notice {
-    const WORDS: &'static [&'static str] =
-        &["arrived", "sent", "failed", "unknown", "connected", "closed", "trouble"];
+    const WORDS: &'static [&'static str] = &[
+        "arrived",
+        "sent",
+        "failed",
+        "unknown",
+        "connected",
+        "closed",
+        "trouble",
+        "registered",
+        "unregistered",
+        "done",
+    ];
     fn word(&self) -> &'static str {
         match self {
             Notice::Arrived { .. } => "arrived",
@@ -323,6 +433,9 @@ impl Named for Notice {
             Notice::Connected { .. } => "connected",
             Notice::Closed { .. } => "closed",
             Notice::Trouble { .. } => "trouble",
+            Notice::Registered { .. } => "registered",
+            Notice::Unregistered { .. } => "unregistered",
+            Notice::Done { .. } => "done",
         }
     }
 }

@@ -5,8 +5,9 @@
 use core::fmt::Debug;
 use core::hash::Hash;
 
-use crate::id::ProcName;
+use crate::id::{FragId, ProcName};
 use crate::machine::{Machine, Named, Reason};
+use crate::rma::{Amo, Place, Tail};
 
 /// Where a NIC is reached: the node's NIC, and which instance on it.
 ///
@@ -89,14 +90,44 @@ pub trait Nic:
     /// own check would have caught it.
     fn corrupted(packet: &Self::Packet, bit: u64) -> Option<Self::Packet>;
 
-    /// Whose address `op` asks for: a question for the driver, who knows the modex.
-    fn lookup(op: &Self::Op) -> Option<ProcName>;
+    /// The bytes of this proc's memory that go with a packet, as they are when it leaves.
+    fn payload(packet: &Self::Packet) -> Option<(Place, u32)> {
+        let _ = packet;
+        None
+    }
 
-    /// The driver's answer to such an op.
+    /// What `op` asks of the driver, who knows the modex and holds the memory, instead of the
+    /// device.
+    fn errand(op: &Self::Op) -> Option<Errand>;
+
+    /// The driver's answer to an op that asked for an address.
     fn found(op: &Self::Op, card: Result<Address, Reason>) -> Option<Self::Completion>;
 
     /// Whether `fault` bears on `op`: what a fault with a rate is drawn for.
     fn bears_on(fault: Self::Fault, op: &Self::Op) -> bool;
+}
+
+/// What a driver does for a transport besides carrying its ops to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errand {
+    /// Look up the address that this proc published.
+    Resolve(ProcName),
+    /// Copy the payload of a message into registered memory.
+    Stage {
+        /// Which.
+        data: FragId,
+        /// Where to.
+        into: Place,
+        /// Its bytes.
+        len: u32,
+    },
+    /// Write a few bytes.
+    Write {
+        /// Where to.
+        at: Place,
+        /// What.
+        tail: Tail,
+    },
 }
 
 /// What can happen to a NIC.
@@ -138,6 +169,11 @@ pub enum NicEvent<O, P, R, F> {
         /// Which queue.
         queue: u8,
     },
+    /// The word that it asked for by `Modify` held this.
+    Modified {
+        /// Before.
+        found: u64,
+    },
     /// It is to misbehave.
     Fault(F),
     /// The deadline that it named has come.
@@ -156,5 +192,23 @@ pub enum NicEffect<C, P> {
         to: Address,
         /// What.
         packet: P,
+    },
+    /// Write the payload of the packet that it was just given.
+    Store {
+        /// Where to.
+        at: Place,
+        /// How many bytes.
+        len: u32,
+    },
+    /// Change a word of memory, at once, and say by `Modified` what it held.
+    Modify {
+        /// Which.
+        at: Place,
+        /// How.
+        amo: Amo,
+        /// With what.
+        operand: u64,
+        /// And with what else.
+        second: u64,
     },
 }

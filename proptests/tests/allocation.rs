@@ -85,7 +85,8 @@ impl Bench {
         self.expect(said(Completion::SendDone { ep: EP, seq: n, delivered: true }), &[sent]);
         self.expect(said(Completion::Credits { ep: EP, n: 1 }), &[]);
         self.expect(said(Completion::Arrival { index: EP.0 }), &[op(Op::Next { ep: EP })]);
-        let arrived = Notice::Arrived { from: PEER, tag: Tag(1), len: 64, data: FragId(n) };
+        let (from, tag, data) = (PEER, Tag(1), FragId(n));
+        let arrived = Notice::Arrived { from, tag, len: 64, data, at: None };
         self.expect(
             said(Completion::Message { ep: EP, content, len: 64 }),
             &[Effect::Notice(arrived), op(Op::Release { ep: EP }), op(Op::Next { ep: EP })],

@@ -161,7 +161,10 @@ impl App for Work {
                 Notice::Arrived { .. }
                 | Notice::Connected { .. }
                 | Notice::Closed { .. }
-                | Notice::Trouble { .. } => {}
+                | Notice::Trouble { .. }
+                | Notice::Registered { .. }
+                | Notice::Unregistered { .. }
+                | Notice::Done { .. } => {}
             },
             Work::Script(script) => {
                 if let Notice::Connected { peer, .. } = notice {

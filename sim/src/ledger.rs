@@ -32,7 +32,9 @@ struct Entry {
     tag: Tag,
     asked: Time,
     answer: Option<Answer>,
+    /// It was delivered; an operation on remote memory has nothing to deliver.
     came: bool,
+    operation: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,7 +78,20 @@ impl Ledger {
         flow.sent += 1;
         let name = self.first.wrapping_add(self.open.len() as u32);
         let (to, asked) = (to.rank, now);
-        self.open.push_back(Entry { stream, seq, to, len, tag, asked, answer: None, came: false });
+        let (answer, came, operation) = (None, false, false);
+        let entry = Entry { stream, seq, to, len, tag, asked, answer, came, operation };
+        self.open.push_back(entry);
+        FragId(name)
+    }
+
+    /// An operation on remote memory is asked for: its name.
+    pub fn operate(&mut self, to: ProcName, now: Time) -> FragId {
+        let name = self.first.wrapping_add(self.open.len() as u32);
+        let (to, asked) = (to.rank, now);
+        let (stream, seq, len, tag) = (u32::MAX, 0, 0, Tag(0));
+        let (answer, came, operation) = (None, true, true);
+        let entry = Entry { stream, seq, to, len, tag, asked, answer, came, operation };
+        self.open.push_back(entry);
         FragId(name)
     }
 
@@ -129,7 +144,7 @@ impl Ledger {
             return Err("every command is answered once");
         };
         entry.answer = Some(answer);
-        if answer == Answer::Failed && entry.came {
+        if answer == Answer::Failed && entry.came && !entry.operation {
             return Err("what is called failed is never delivered");
         }
         self.close();

@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`simulated`], [`ugni`] | what a transport brings to be simulated; uGNI does |
 //! | [`fabric`], [`topology`], [`link`] | what never changes: routers, links, times, placement |
+//! | [`memory`] | the bytes of a proc |
 //! | [`mod@proc`] | one proc: transport, NIC, application; the step that run and search share |
 //! | [`world`] | the timed run: queue, packets on links, faults at work |
 //! | [`explore`] | the search: every history of a small world |
@@ -27,6 +28,7 @@ pub mod fabric;
 pub mod fault;
 pub mod ledger;
 pub mod link;
+pub mod memory;
 pub mod proc;
 pub mod queue;
 pub mod simulated;

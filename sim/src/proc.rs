@@ -4,12 +4,15 @@
 use std::collections::VecDeque;
 
 use selvedge_core::machine::Fault as Guilt;
+use selvedge_core::nic::Errand;
+use selvedge_core::rma::{Amo, Place, Tail};
 use selvedge_core::{
     Address, App, Command, Effects, Event, Fabric, FragId, Hold, Machine, Nic, NicEffect, NicEvent,
-    NodeId, Notice, Port, ProcName, Reason, Span, Tag, Time, Verdict, deliver,
+    NodeId, Notice, Port, ProcName, Reason, RegionId, Span, Tag, Time, Verdict, deliver,
 };
 
 use crate::ledger::Ledger;
+use crate::memory::{Memory, Payload, contents};
 use crate::simulated::{ByNic, Completion, Effect, Fault, OfNic, Op, Packet, Simulated};
 use crate::trace::What;
 use crate::watch::{Kind, Watch};
@@ -29,6 +32,8 @@ pub struct Proc<T: Simulated, A> {
     pub transport: T,
     /// Its NIC.
     pub nic: T::Nic,
+    /// Its memory.
+    pub memory: Memory,
     /// Its application.
     pub app: A,
     /// When the application wants to be woken.
@@ -75,7 +80,7 @@ pub trait Around<T: Simulated> {
     /// How many procs the job has.
     fn procs(&self) -> u32;
     /// A packet of `from` goes on its way.
-    fn carry(&mut self, now: Time, from: Address, to: Address, packet: Packet<T>);
+    fn carry(&mut self, now: Time, from: Address, to: Address, packet: Packet<T>, payload: Payload);
     /// What the modex says of `peer`.
     fn card(&mut self, now: Time, peer: ProcName) -> Answer;
     /// The fault that strikes this op of `proc`, if one does.
@@ -95,8 +100,8 @@ impl<T: Simulated, A: App> Proc<T, A> {
         app: A,
     ) -> Self {
         let (transport, nic) = T::open(setup, name, address, life);
-        let (wake, late) = (Time::NEVER, Vec::new());
-        Proc { name, node, life, address, transport, nic, app, wake, late }
+        let (memory, wake, late) = (Memory::default(), Time::NEVER, Vec::new());
+        Proc { name, node, life, address, transport, nic, memory, app, wake, late }
     }
 
     /// When something is due here that no packet brings.
@@ -116,7 +121,7 @@ impl<T: Simulated, A: App> Proc<T, A> {
         around: &mut impl Around<T>,
     ) -> bool {
         if self.nic.next_deadline().is_some_and(|at| at <= now) {
-            let _ = self.nic_event(now, NicEvent::Expired, scratch, around);
+            let _ = self.nic_event(now, NicEvent::Expired, &[], scratch, around);
         } else if self.transport.next_deadline().is_some_and(|at| at <= now) {
             self.expired(now, scratch, around);
         } else if let Some(at) = self.late.iter().position(|&(at, _)| at <= now) {
@@ -163,20 +168,23 @@ impl<T: Simulated, A: App> Proc<T, A> {
         scratch: &mut Scratch<T>,
         around: &mut impl Around<T>,
     ) {
-        let _ = self.nic_event(now, NicEvent::Poll { queue }, scratch, around);
+        let _ = self.nic_event(now, NicEvent::Poll { queue }, &[], scratch, around);
         self.settle(now, scratch, around);
     }
 
-    /// Something happens to the NIC; whatever its host may see of that, it has not seen yet.
+    /// Something happens to the NIC; whatever its host may see of that, it has not seen yet. A
+    /// packet brings its payload.
     pub fn nic_event(
         &mut self,
         now: Time,
         event: OfNic<T>,
+        payload: &[u8],
         scratch: &mut Scratch<T>,
         around: &mut impl Around<T>,
     ) -> Verdict {
-        let (me, nic, fx) = (self.address, &mut self.nic, &mut scratch.nic);
-        step_nic(now, me, nic, event, fx, &mut scratch.answers, around)
+        let Scratch { nic: fx, answers, .. } = scratch;
+        let mut device = Device { me: self.address, nic: &mut self.nic, memory: &mut self.memory };
+        device.step(now, event, payload, fx, answers, around)
     }
 
     /// Answers first, then what the application asks, until nothing is left of either.
@@ -206,10 +214,10 @@ impl<T: Simulated, A: App> Proc<T, A> {
     ) {
         let me = self.index();
         around.watch().step(now, me, &event);
+        let address = self.address;
         let mut port = HostPort {
             me,
-            address: self.address,
-            nic: &mut self.nic,
+            device: Device { me: address, nic: &mut self.nic, memory: &mut self.memory },
             answers: &mut scratch.answers,
             late: &mut self.late,
             nic_fx: &mut scratch.nic,
@@ -233,7 +241,7 @@ impl<T: Simulated, A: App> Proc<T, A> {
         }
         for at in 0..scratch.notices.len() {
             let notice = scratch.notices[at];
-            around.watch().notice(now, me, &notice);
+            around.watch().notice(now, me, &notice, &self.memory);
             self.ask_app(now, scratch, around, |app, handle| app.notice(handle, notice));
         }
         scratch.notices.clear();
@@ -260,36 +268,66 @@ impl<T: Simulated, A: App> Proc<T, A> {
         let procs = around.procs();
         let ledger = &mut around.watch().ledgers[me as usize];
         let (name, wake, commands) = (self.name, &mut self.wake, &mut scratch.commands);
-        let mut handle = Handle { now, me: name, procs, wake, commands, ledger };
+        let (memory, wrong) = (&mut self.memory, None);
+        let mut handle = Handle { now, me: name, procs, wake, commands, ledger, memory, wrong };
         ask(&mut self.app, &mut handle);
+        if let Some(rule) = handle.wrong {
+            around.watch().find(now, me, Kind::Safety, rule);
+        }
     }
 }
 
-/// Steps a NIC and hands its effects over: completions to the host, packets to the fabric.
-fn step_nic<T: Simulated>(
-    now: Time,
+/// A NIC and the memory that it moves bytes of.
+struct Device<'a, T: Simulated> {
     me: Address,
-    nic: &mut T::Nic,
-    event: OfNic<T>,
-    fx: &mut Effects<ByNic<T>>,
-    answers: &mut VecDeque<Completion<T>>,
-    around: &mut impl Around<T>,
-) -> Verdict {
-    let verdict = nic.step(now, event, fx);
-    for effect in fx.drain() {
-        match effect {
-            NicEffect::Completion(completion) => answers.push_back(completion),
-            NicEffect::Packet { to, packet } => around.carry(now, me, to, packet),
+    nic: &'a mut T::Nic,
+    memory: &'a mut Memory,
+}
+
+impl<T: Simulated> Device<'_, T> {
+    /// Steps the NIC and hands its effects over: completions to the host, packets to the fabric,
+    /// bytes to the memory.
+    #[inline]
+    fn step(
+        &mut self,
+        now: Time,
+        event: OfNic<T>,
+        payload: &[u8],
+        fx: &mut Effects<ByNic<T>>,
+        answers: &mut VecDeque<Completion<T>>,
+        around: &mut impl Around<T>,
+    ) -> Verdict {
+        let verdict = self.nic.step(now, event, fx);
+        let mut modified = None;
+        for effect in fx.drain() {
+            match effect {
+                NicEffect::Completion(completion) => answers.push_back(completion),
+                NicEffect::Packet { to, packet } => {
+                    let bytes = T::Nic::payload(&packet);
+                    let payload =
+                        bytes.map_or_else(Payload::default, |(at, len)| self.memory.read(at, len));
+                    around.carry(now, self.me, to, packet, payload);
+                }
+                NicEffect::Store { at, len } => {
+                    let len = payload.len().min(len as usize);
+                    self.memory.write(at, &payload[..len]);
+                }
+                NicEffect::Modify { at, amo, operand, second } => {
+                    modified = Some(self.memory.modify(at, amo, operand, second));
+                }
+            }
         }
+        if let Some(found) = modified {
+            let _ = self.step(now, NicEvent::Modified { found }, &[], fx, answers, around);
+        }
+        verdict
     }
-    verdict
 }
 
 /// Where the effects of a transport go: to its NIC, and to its application a moment later.
 struct HostPort<'a, T: Simulated, R> {
     me: u32,
-    address: Address,
-    nic: &'a mut T::Nic,
+    device: Device<'a, T>,
     answers: &'a mut VecDeque<Completion<T>>,
     late: &'a mut Vec<(Time, Completion<T>)>,
     nic_fx: &'a mut Effects<ByNic<T>>,
@@ -300,7 +338,7 @@ struct HostPort<'a, T: Simulated, R> {
 impl<T: Simulated, R: Around<T>> HostPort<'_, T, R> {
     #[inline]
     fn nic(&mut self, now: Time, event: OfNic<T>) -> Verdict {
-        step_nic(now, self.address, self.nic, event, self.nic_fx, self.answers, self.around)
+        self.device.step(now, event, &[], self.nic_fx, self.answers, self.around)
     }
 }
 
@@ -311,14 +349,24 @@ impl<T: Simulated, R: Around<T>> Port<Op<T>> for HostPort<'_, T, R> {
         if self.around.watch().is_curious() {
             self.around.watch().note(now, me, What::Op(op.clone()));
         }
-        if let Some(peer) = T::Nic::lookup(&op) {
-            let Answer { at, card } = self.around.card(now, peer);
-            match T::Nic::found(&op, card) {
-                Some(found) if at <= now => self.answers.push_back(found),
-                Some(found) => self.late.push((at, found)),
-                None => {}
+        match T::Nic::errand(&op) {
+            None => {}
+            Some(Errand::Resolve(peer)) => {
+                let Answer { at, card } = self.around.card(now, peer);
+                match T::Nic::found(&op, card) {
+                    Some(found) if at <= now => self.answers.push_back(found),
+                    Some(found) => self.late.push((at, found)),
+                    None => {}
+                }
+                return;
             }
-            return;
+            Some(Errand::Stage { data, into, len }) => {
+                let message: Vec<u8> = contents(me, data, len).collect();
+                return self.device.memory.write(into, &message);
+            }
+            Some(Errand::Write { at, tail }) => {
+                return self.device.memory.write(at, tail.bytes());
+            }
         }
         if let Some(fault) = self.around.strike(now, me, &op) {
             let _ = self.nic(now, NicEvent::Fault(fault));
@@ -345,6 +393,8 @@ struct Handle<'a> {
     wake: &'a mut Time,
     commands: &'a mut VecDeque<Command>,
     ledger: &'a mut Ledger,
+    memory: &'a mut Memory,
+    wrong: Option<&'static str>,
 }
 
 impl Fabric for Handle<'_> {
@@ -357,8 +407,14 @@ impl Fabric for Handle<'_> {
     fn procs(&self) -> u32 {
         self.procs
     }
-    fn send(&mut self, to: ProcName, tag: Tag, len: u32, hold: Hold) -> FragId {
+    fn send(&mut self, to: ProcName, tag: Tag, len: u32, mut hold: Hold) -> FragId {
         let frag = self.ledger.ask(to, tag, len, self.now);
+        if let Hold::Registered { at, tail } = &mut hold {
+            // What a message says is settled by its name, which is known only now.
+            let message: Vec<u8> = contents(self.me.rank, frag, len).collect();
+            self.memory.write(*at, &message);
+            *tail = Tail::of(&message);
+        }
         self.commands.push_back(Command::Send { to, tag, frag, len, hold });
         frag
     }
@@ -367,6 +423,44 @@ impl Fabric for Handle<'_> {
     }
     fn close(&mut self, to: ProcName) {
         self.commands.push_back(Command::Close { to });
+    }
+    fn register(&mut self, region: RegionId, len: u32) {
+        self.memory.provide(region, len);
+        self.commands.push_back(Command::Register { region, len });
+    }
+    fn deregister(&mut self, region: RegionId) {
+        self.commands.push_back(Command::Deregister { region });
+    }
+    fn put(&mut self, to: ProcName, local: Place, remote: Place, len: u32) -> FragId {
+        let frag = self.ledger.operate(to, self.now);
+        self.commands.push_back(Command::Put { to, frag, local, remote, len });
+        frag
+    }
+    fn get(&mut self, to: ProcName, local: Place, remote: Place, len: u32) -> FragId {
+        let frag = self.ledger.operate(to, self.now);
+        self.commands.push_back(Command::Get { to, frag, local, remote, len });
+        frag
+    }
+    fn atomic(
+        &mut self,
+        to: ProcName,
+        amo: Amo,
+        remote: Place,
+        operand: u64,
+        second: u64,
+    ) -> FragId {
+        let frag = self.ledger.operate(to, self.now);
+        self.commands.push_back(Command::Atomic { to, frag, amo, remote, operand, second });
+        frag
+    }
+    fn write(&mut self, at: Place, bytes: &[u8]) {
+        self.memory.write(at, bytes);
+    }
+    fn read(&mut self, at: Place, into: &mut [u8]) {
+        self.memory.read_into(at, into);
+    }
+    fn wrong(&mut self, rule: &'static str) {
+        self.wrong = self.wrong.or(Some(rule));
     }
     fn wake_after(&mut self, span: Span) {
         *self.wake = self.now + span;

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use selvedge_core::{Event, Generation, Notice, ProcName, Reason, Time};
 
 use crate::ledger::{Answer, Ledger};
+use crate::memory::{Memory, contents};
 use crate::simulated::{Completion, Simulated};
 use crate::trace::{Digest, Record, Recorder, What, fold};
 
@@ -23,6 +24,8 @@ pub struct Watching {
     pub patterns: Vec<Pattern>,
     /// Keep the digest after every event, to compare runs.
     pub checkpoints: bool,
+    /// Compare what one in so many messages says, where the transport fetches it; 0: none.
+    pub contents_every: u64,
 }
 
 impl Default for Watching {
@@ -33,6 +36,7 @@ impl Default for Watching {
             record: 0,
             patterns: Vec::new(),
             checkpoints: false,
+            contents_every: 1,
         }
     }
 }
@@ -115,6 +119,8 @@ pub struct Watch<T: Simulated> {
     pub messages: u64,
     /// Messages delivered.
     pub delivered: u64,
+    /// Operations on remote memory that were done.
+    pub operations: u64,
     /// Connections that came up, counted at each end.
     pub connections: u64,
     /// Those among them that were not the first with their peer.
@@ -156,6 +162,7 @@ impl<T: Simulated> Watch<T> {
             steps: 0,
             messages: 0,
             delivered: 0,
+            operations: 0,
             connections: 0,
             reconnects: 0,
             overruns: 0,
@@ -264,6 +271,12 @@ impl<T: Simulated> Watch<T> {
         }
     }
 
+    /// Whether what the next message says is to be compared.
+    const fn checks_contents(&self) -> bool {
+        self.watching.contents_every > 0
+            && self.delivered.is_multiple_of(self.watching.contents_every)
+    }
+
     pub(crate) fn died(&mut self, now: Time, proc: u32) {
         self.deaths[proc as usize] = Some(now);
         self.ledgers[proc as usize].abandon();
@@ -290,20 +303,26 @@ impl<T: Simulated> Watch<T> {
         }
     }
 
-    /// The application of `proc` hears something.
-    pub(crate) fn notice(&mut self, now: Time, proc: u32, notice: &Notice) {
+    /// The application of `proc`, whose memory this is, hears something.
+    pub(crate) fn notice(&mut self, now: Time, proc: u32, notice: &Notice, memory: &Memory) {
         if self.is_curious() {
             self.note(now, proc, What::Notice(*notice));
         }
+        if let Notice::Arrived { from, data, len, at: Some(at), .. } = *notice
+            && self.checks_contents()
+            && !contents(from.rank, data, len).eq(memory.read(at, len).iter().copied())
+        {
+            self.find(now, proc, Kind::Safety, "a message arrives as it was sent");
+        }
         let broken = match *notice {
-            Notice::Arrived { from: ProcName { rank, .. }, tag, len, data }
+            Notice::Arrived { from: ProcName { rank, .. }, tag, len, data, .. }
                 if self.foreign.is_some() && rank != proc =>
             {
                 let foreign = self.foreign.get_or_insert_default();
                 foreign.push((rank, Came { at: proc, data, tag, len }));
                 None
             }
-            Notice::Arrived { from: ProcName { rank, .. }, tag, len, data } => {
+            Notice::Arrived { from: ProcName { rank, .. }, tag, len, data, .. } => {
                 let ledger = self.ledgers.get_mut(rank as usize);
                 match ledger.map(|ledger| ledger.came(data, proc, tag, len, now)) {
                     Some(Ok(took)) => {
@@ -324,6 +343,11 @@ impl<T: Simulated> Watch<T> {
                 }
             }
             Notice::Sent { frag } => self.answer(proc, frag, Answer::Sent),
+            Notice::Done { frag, .. } => {
+                self.operations += 1;
+                self.answer(proc, frag, Answer::Sent)
+            }
+            Notice::Registered { .. } | Notice::Unregistered { .. } => None,
             Notice::Failed { frag, reason, .. } => {
                 *self.failed.entry(reason).or_default() += 1;
                 self.answer(proc, frag, Answer::Failed)

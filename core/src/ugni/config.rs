@@ -30,6 +30,19 @@ crate::tunables! {
         rescan_delay: Time = 10_000_000, 0 => 9_000_000_000_000_000_000, "After an overrun, wait before all mailboxes are looked at again: longer than an event runs ahead of its message.";
         rescan_passes: Count = 4, 2 => 1_000, "Looks at all mailboxes after an overrun, at most; fewer if a look finds nothing.";
         relook_delay: Time = 0, 0 => 9_000_000_000_000_000_000, "After an event, look into its mailbox once more after this wait: longer than an event runs ahead of its message, where no later event is sure to come; 0: one is.";
+        eager_max: Bytes = 8_192, 1 => 1_048_576, "Longest message that a peer fetches out of our memory when it does not fit a mailbox. Open MPI: the eager limit, 8192.";
+        eager_buffers: Count = 64, 1 => 65_536, "Buffers of that length for messages that go, and as many for those that come. Open MPI: 16 to 128 each.";
+        fma_put_max: Bytes = 4_096, 0 => 65_536, "Longest put by FMA; longer ones go by BTE. Open MPI: fma_put_limit, 4096.";
+        fma_get_max: Bytes = 2_048, 0 => 65_536, "Longest get by FMA; longer ones go by BTE. Open MPI: fma_get_limit, 2048.";
+        get_max: Bytes = 1_048_576, 4 => 2_147_483_644, "Longest get; for more the peer is asked to put. Open MPI: get_limit, 1 MiB.";
+        rdma_cq: Count = 1_024, 2 => 65_535, "Entries of the queue of operations on remote memory, so as many may be out. Open MPI: local_rdma_cq_size, 1024.";
+        bte_max: Count = 1_024, 1 => 65_535, "Of these, as many by BTE. Open MPI from 3.0: local_rdma_cq_size.";
+        rdma_waiting_max: Count = 65_536, 1 => 4_294_967_295, "Operations on remote memory that may wait for one peer; more are failed at once.";
+        rdma_retries: Count = 16, 0 => 250, "How often an operation is posted again after a refusal or a recoverable error. Open MPI: rdma_max_retries, 16.";
+        rdma_retry: Time = 1_000_000, 0 => 9_000_000_000_000_000_000, "First wait before that.";
+        regions_max: Count = 1_200, 1 => 1_048_576, "Registrations in all. Open MPI: max_mem_reg, 1200 by all procs of a node where the limit is not known.";
+        regions_reserve: Count = 20, 0 => 1_048_576, "Of these, kept for mailboxes and other buffers of the transport.";
+        wake_peers: Flag = 0, 0 => 1, "A message also raises an interrupt at its receiver, which may sleep.";
         reconnect: Flag = 1, 0 => 1, "What waits when the peer closes starts a new connection, or fails.";
     }
 }

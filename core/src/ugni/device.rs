@@ -3,10 +3,12 @@
 
 use alloc::boxed::Box;
 
-use crate::id::{EpId, FragId, ProcName, Tag};
+use crate::id::{EpId, FragId, ProcName, RegionId, Tag};
 use crate::machine::{Named, Reason};
 use crate::nic::Address;
+use crate::rma::{Amo, Place, Tail};
 
+use super::access::{End, Engine, Refusal};
 use super::record::RecordBytes;
 
 /// A mailbox in a module's registered memory.
@@ -50,6 +52,60 @@ pub enum Content {
     },
     /// The last message of a connection.
     Goodbye,
+}
+
+/// A message of the transport to itself: what its receiver shall do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Control {
+    /// Fetch a user message that is too long for the mailbox.
+    Fetch {
+        /// Its tag.
+        tag: Tag,
+        /// The sender's name for it, which comes back in `Fetched`.
+        data: FragId,
+        /// Its bytes.
+        len: u32,
+        /// Where they lie at the sender.
+        at: Place,
+        /// The last of them.
+        tail: Tail,
+    },
+    /// A message was fetched, or cannot be.
+    Fetched {
+        /// Which.
+        data: FragId,
+        /// Whether it was.
+        ok: bool,
+    },
+    /// Put for me: I cannot get this.
+    Give {
+        /// The asker's name for the operation, which comes back in `Given`.
+        frag: FragId,
+        /// Where the bytes lie, at the receiver of this.
+        from: Place,
+        /// Where they shall go, at its sender.
+        into: Place,
+        /// How many.
+        len: u32,
+    },
+    /// They are there, or will not be.
+    Given {
+        /// Which operation.
+        frag: FragId,
+        /// Whether they are there.
+        ok: bool,
+    },
+}
+
+impl Control {
+    /// Its bytes in a mailbox: the header of the old transport's eager get has 40.
+    #[must_use]
+    pub const fn wire_len(&self) -> u32 {
+        match self {
+            Control::Fetch { .. } | Control::Give { .. } => 40,
+            Control::Fetched { .. } | Control::Given { .. } => 8,
+        }
+    }
 }
 
 /// What the module asks.
@@ -137,6 +193,97 @@ pub enum Op {
     Unbind {
         /// Which.
         ep: EpId,
+    },
+    /// `SmsgSend` of a message of the transport's own; otherwise as `Send`.
+    SendControl {
+        /// On which endpoint.
+        ep: EpId,
+        /// The message's place in the peer's mailbox.
+        seq: u32,
+        /// The run of sends that a refusal ends.
+        epoch: u8,
+        /// What.
+        control: Box<Control>,
+    },
+    /// `MemRegister`. Answered by `MemRegistered`.
+    MemRegister {
+        /// Which.
+        region: RegionId,
+        /// Its bytes.
+        len: u32,
+    },
+    /// `MemDeregister`: it is not registered any more.
+    MemDeregister {
+        /// Which.
+        region: RegionId,
+    },
+    /// `PostFma` or `PostRdma`, of a put. Ends by `RdmaDone`; or is answered by `RdmaRefused`.
+    Put {
+        /// To whom. The endpoint is one of a pool, bound for this operation only.
+        to: Address,
+        /// The descriptor.
+        id: u32,
+        /// From where.
+        local: Place,
+        /// Where to.
+        remote: Place,
+        /// Bytes.
+        len: u32,
+        /// By which part of the NIC.
+        engine: Engine,
+    },
+    /// The same of a get.
+    Get {
+        /// From whom.
+        to: Address,
+        /// The descriptor.
+        id: u32,
+        /// Where to.
+        local: Place,
+        /// From where.
+        remote: Place,
+        /// Bytes.
+        len: u32,
+        /// By which part of the NIC.
+        engine: Engine,
+    },
+    /// The same of an atomic operation.
+    Atomic {
+        /// At whom.
+        to: Address,
+        /// The descriptor.
+        id: u32,
+        /// How.
+        amo: Amo,
+        /// Which word.
+        remote: Place,
+        /// With what.
+        operand: u64,
+        /// And with what else.
+        second: u64,
+    },
+    /// The same of a `CQWRITE` that raises an interrupt.
+    Wake {
+        /// At whom.
+        to: Address,
+        /// The descriptor.
+        id: u32,
+    },
+    /// For the driver: copy the payload of a message to `into`, from where a peer will fetch it.
+    Stage {
+        /// Which.
+        data: FragId,
+        /// Where to.
+        into: Place,
+        /// Its bytes.
+        len: u32,
+    },
+    /// For the driver: write the last bytes of a message that was fetched.
+    Finish {
+        /// Where to.
+        at: Place,
+        /// What.
+        tail: Tail,
     },
 }
 
@@ -236,6 +383,37 @@ pub enum Completion {
         /// How many.
         n: u16,
     },
+    /// The next message of a mailbox, which is one of the transport's own; it stays there until
+    /// it is released.
+    Control {
+        /// On which endpoint.
+        ep: EpId,
+        /// What.
+        control: Box<Control>,
+    },
+    /// A region was registered, or was not: `ERROR_RESOURCE`.
+    MemRegistered {
+        /// Whether.
+        ok: bool,
+    },
+    /// An operation on remote memory was not posted.
+    RdmaRefused {
+        /// Which.
+        id: u32,
+        /// Why.
+        why: Refusal,
+    },
+    /// An operation on remote memory ended.
+    RdmaDone {
+        /// Which.
+        id: u32,
+        /// How.
+        end: End,
+        /// What a fetching atomic found.
+        found: u64,
+    },
+    /// A peer raised an interrupt.
+    Interrupt,
 }
 
 impl Named for Op {
@@ -252,6 +430,15 @@ impl Named for Op {
         "get-next",
         "release",
         "unbind",
+        "send-control",
+        "mem-register",
+        "mem-deregister",
+        "post-put",
+        "post-get",
+        "post-atomic",
+        "post-wake",
+        "stage",
+        "finish",
     ];
     fn word(&self) -> &'static str {
         match self {
@@ -267,6 +454,15 @@ impl Named for Op {
             Op::Next { .. } => "get-next",
             Op::Release { .. } => "release",
             Op::Unbind { .. } => "unbind",
+            Op::SendControl { .. } => "send-control",
+            Op::MemRegister { .. } => "mem-register",
+            Op::MemDeregister { .. } => "mem-deregister",
+            Op::Put { .. } => "post-put",
+            Op::Get { .. } => "post-get",
+            Op::Atomic { .. } => "post-atomic",
+            Op::Wake { .. } => "post-wake",
+            Op::Stage { .. } => "stage",
+            Op::Finish { .. } => "finish",
         }
     }
 }
@@ -288,6 +484,11 @@ impl Named for Completion {
         "arrival",
         "remote-overrun",
         "credits",
+        "control",
+        "mem-registered",
+        "rdma-refused",
+        "rdma-done",
+        "interrupt",
     ];
     fn word(&self) -> &'static str {
         match self {
@@ -306,6 +507,11 @@ impl Named for Completion {
             Completion::Arrival { .. } => "arrival",
             Completion::RemoteOverrun => "remote-overrun",
             Completion::Credits { .. } => "credits",
+            Completion::Control { .. } => "control",
+            Completion::MemRegistered { .. } => "mem-registered",
+            Completion::RdmaRefused { .. } => "rdma-refused",
+            Completion::RdmaDone { .. } => "rdma-done",
+            Completion::Interrupt => "interrupt",
         }
     }
 }

@@ -167,7 +167,10 @@ impl Module {
                     let _ = self.link_event(now, ep, connect::Event::Granted(mbox), fx);
                 }
                 None => {
-                    if let Some(slab) = self.mailboxes.grow(&self.config) {
+                    if self.mailboxes.may_grow(&self.config)
+                        && self.has_room_for_a_slab(fx)
+                        && let Some(slab) = self.mailboxes.grow(&self.config)
+                    {
                         let mailboxes = self.config.slab_mailboxes as u32;
                         fx.push(Effect::Op(Op::Register { slab, mailboxes }));
                     }
@@ -247,6 +250,7 @@ impl Module {
 
     /// The connection is of no use any more: what waits for it fails.
     pub(super) fn down(&mut self, ep: EpId, reason: Reason, fx: &mut impl Sink<Effect<Op>>) {
+        self.forget_peer_requests(ep, fx);
         if self.endpoints[ep.index()].up {
             self.closed(ep, reason, fx);
             self.doom_waiting(ep, reason);
@@ -297,6 +301,7 @@ impl Module {
             self.mailboxes.give_back(mbox, now, &self.config);
         }
         let Slot { link, address, caller, .. } = self.links[at as usize];
+        self.end_requests(ep, why);
         // A goodbye that was refused and never said is not for the next connection.
         let waiting = &mut self.endpoints[ep.index()].waiting;
         if self.frags.front(waiting).is_some_and(|frag| frag.kind == Kind::Goodbye) {
@@ -320,7 +325,12 @@ impl Module {
             | Reason::NoBuffers
             | Reason::NoEndpoints
             | Reason::Closing
-            | Reason::DeviceFailed => {}
+            | Reason::DeviceFailed
+            | Reason::NotRegistered
+            | Reason::NoRegistrations
+            | Reason::Misaligned
+            | Reason::Unsupported
+            | Reason::TooMany => {}
         }
         let endpoint = &self.endpoints[ep.index()];
         let done = endpoint.closing && endpoint.waiting.is_empty() && !endpoint.wanted;
@@ -332,6 +342,7 @@ impl Module {
         endpoint.link = None;
         endpoint.heard = link.heard;
         endpoint.reading = Reading::No;
+        endpoint.held = false;
         self.free_links.push(at);
         self.deadlines.set(ep.0, None);
         if let Some(theirs) = next {
@@ -398,7 +409,13 @@ impl Module {
         let quiet = link.window.flight().is_empty();
         if link.is_settling() && quiet {
             let _ = self.link_event(now, ep, connect::Event::Settled, fx);
-        } else if endpoint.closing && link.is_ready() && quiet && endpoint.waiting.is_empty() {
+        } else if endpoint.closing
+            && link.is_ready()
+            && quiet
+            && endpoint.waiting.is_empty()
+            && !self.has_asked(ep)
+            && !self.owes(ep)
+        {
             let _ = self.link_event(now, ep, connect::Event::CloseAsked, fx);
         } else {
             self.look_at_waiting(now, ep);

@@ -41,9 +41,15 @@ impl Mailboxes {
         self.free.push_back((now + Span(config.mailbox_rest), mbox));
     }
 
+    /// Whether one more slab may be registered now.
+    #[must_use]
+    pub fn may_grow(&self, config: &Config) -> bool {
+        !self.asked && u64::from(self.slabs) < config.slabs_max
+    }
+
     /// Whether one more slab is to be registered: its number.
     pub fn grow(&mut self, config: &Config) -> Option<u32> {
-        if self.asked || u64::from(self.slabs) >= config.slabs_max {
+        if !self.may_grow(config) {
             return None;
         }
         self.asked = true;

@@ -10,6 +10,7 @@
 //! | [`overrun`] | which mailboxes to look at when events were lost |
 //! | [`record`] | what a datagram says |
 //! | `sending`, `reading`, `linking`, `slices` | the switchboard at work: messages out, messages in, connections, time |
+//! | [`access`], `remote`, `long` | remote memory: one operation; all of them; long messages by way of it |
 //! | [`device`] | what the module asks of the NIC, and what it hears |
 //! | [`nic`] | the NIC itself, where none is left: the laws of the GNI library |
 //!
@@ -31,31 +32,38 @@ use crate::machine::{
 use crate::nic::Address;
 use crate::pending::{List, Slab};
 use crate::proc::ProcTable;
+use crate::rma::{Does, Place};
 use crate::sink::{Effects, Sink};
 use crate::time::{Span, Time};
 
+pub mod access;
 pub mod config;
 pub mod connect;
 pub mod device;
 mod linking;
+mod long;
 pub mod mailbox;
 pub mod nic;
 pub mod overrun;
 mod reading;
 pub mod record;
+mod remote;
 mod sending;
 mod slices;
 pub mod smsg;
 
 pub use config::Config;
-pub use device::{Completion, Content, MboxId, Op, PostError, PostState};
+pub use device::{Completion, Content, Control, MboxId, Op, PostError, PostState};
 pub use record::RecordBytes;
 
+use access::{Access, Call};
 use connect::Link;
+use long::Long;
 use mailbox::Mailboxes;
 use overrun::Scan;
 use record::Peer;
-use smsg::{Frag, Kind};
+use remote::Remote;
+use smsg::Frag;
 
 /// The number of this transport in modex cards.
 pub const TRANSPORT: u16 = 1;
@@ -106,6 +114,8 @@ pub struct Module {
     starving: VecDeque<EpId>,
     free_links: Vec<u32>,
     mailboxes: Mailboxes,
+    long: Long,
+    remote: Remote,
     #[cfg(feature = "mutants")]
     mutant: Mutant,
 }
@@ -139,6 +149,10 @@ struct Endpoint {
     up: bool,
     /// The application wants it closed.
     closing: bool,
+    /// The first message in the mailbox waits for one that was announced before it.
+    held: bool,
+    /// The peer has time to do what it was asked; then it is asked whether it lives.
+    doubted: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -216,6 +230,8 @@ impl Module {
             copies: 0,
             read: 0,
             touched: None,
+            long: Long::default(),
+            remote: Remote::default(),
             #[cfg(feature = "mutants")]
             mutant: Mutant::Sound,
         }
@@ -258,9 +274,25 @@ impl Module {
     fn command(&mut self, now: Time, command: Command, fx: &mut impl Sink<Effect<Op>>) -> Verdict {
         match command {
             Command::Send { to, tag, frag, len, hold } => {
-                self.send(now, to, Kind::User { id: frag, tag, hold }, len, fx);
+                self.send(now, to, (frag, tag, len), hold, fx);
             }
             Command::Connect { to } => self.connect(now, to, fx),
+            Command::Register { region, len } => self.register(now, region, len, fx),
+            Command::Deregister { region } => self.deregister(region, fx),
+            Command::Put { to, frag, local, remote, len } => {
+                self.access(now, to, frag, Access::new(Call::Put, local, remote, len), fx);
+            }
+            Command::Get { to, frag, local, remote, len } => {
+                self.access(now, to, frag, Access::new(Call::Get, local, remote, len), fx);
+            }
+            Command::Atomic { to, frag, amo, remote, operand, second } => {
+                // The short compare and swap has no form that brings nothing back.
+                let short = amo.does() == Does::CompareSwap && amo.width() == 4;
+                let amo = if short { amo.fetching() } else { amo };
+                let call = Call::Atomic { amo, operand, second };
+                let access = Access::new(call, Place::default(), remote, amo.width());
+                self.access(now, to, frag, access, fx);
+            }
             Command::Close { to } => match self.procs.find(to).map(EpId) {
                 Some(ep) if self.endpoints[ep.index()].link.is_some() => {
                     self.touched = Some(ep);
@@ -284,21 +316,38 @@ impl Module {
     ) -> Verdict {
         match completion {
             Completion::Resolved { ep, card } => {
-                let Some(slot) = self.slot_mut(ep) else { return Verdict::Stale };
+                let reached = self.reached(ep, card);
+                let Some(slot) = self.slot_mut(ep) else { return reached };
                 match card {
                     Ok(address) if slot.address.is_none() => {
                         slot.address = Some(address);
                         self.bind(ep, fx);
                         self.link_event(now, ep, connect::Event::Resolved, fx)
                     }
-                    Ok(_) => Verdict::Stale,
+                    Ok(_) => reached,
                     Err(reason) => self.link_event(now, ep, connect::Event::Unresolved(reason), fx),
                 }
             }
             Completion::Registered { ok } => {
                 self.mailboxes.grown(ok, now, &self.config);
+                if ok {
+                    self.remote.registrations.add_buffer();
+                } else if !self.starving.is_empty()
+                    && self.make_way(fx)
+                    && let Some(slab) = self.mailboxes.grow(&self.config)
+                {
+                    // Memory that nobody needs has made way.
+                    let mailboxes = self.config.slab_mailboxes as u32;
+                    fx.push(Effect::Op(Op::Register { slab, mailboxes }));
+                }
                 Verdict::Taken
             }
+            Completion::Control { ep, control } => self.control_message(now, ep, *control, fx),
+            Completion::MemRegistered { ok } => self.mem_registered(now, ok, fx),
+            Completion::RdmaRefused { id, why } => self.rdma_refused(now, id, why, fx),
+            Completion::RdmaDone { id, end, found } => self.rdma_done(now, id, end, found, fx),
+            // Whoever slept is awake; what there is to do is in the other queues.
+            Completion::Interrupt => Verdict::Taken,
             Completion::PostRefused { ep: Some(ep), why } => {
                 #[cfg(feature = "mutants")]
                 if self.mutant == Mutant::ForgetsRefusedPosts {
@@ -383,6 +432,8 @@ impl Module {
             wanted: false,
             up: false,
             closing: false,
+            held: false,
+            doubted: false,
         });
         Some(EpId(self.procs.add(name)))
     }
@@ -423,7 +474,8 @@ impl Module {
             && !endpoint.waiting.is_empty()
             && !endpoint.listed
             && link.window.wake() == Time::NEVER
-            && link.window.flight().is_empty();
+            && link.window.flight().is_empty()
+            && self.may_launch(ep);
         ensure(!stuck, "what waits on a ready endpoint waits for something")?;
         ensure(
             link.is_ready()
@@ -480,7 +532,8 @@ impl Machine for Module {
         };
         let first = self.deadlines.first().map(|(at, _)| at);
         let relook = self.relooks.front().map(|&(at, _)| at);
-        [wildcard, first, relook, self.scan.deadline()].into_iter().flatten().min()
+        let (remote, long) = (self.remote_deadline(), self.long_deadline());
+        [wildcard, first, relook, self.scan.deadline(), remote, long].into_iter().flatten().min()
     }
 
     fn check(&self) -> Result<(), Violation> {
@@ -503,6 +556,8 @@ impl Machine for Module {
             }
         }
         self.mailboxes.check(leased)?;
+        self.check_remote()?;
+        self.check_long()?;
         let doomed: u32 = self.doomed.iter().map(|doomed| doomed.list.len()).sum();
         ensure(waiting + doomed == self.frags.used(), "every message is in exactly one list")
     }
@@ -511,10 +566,10 @@ impl Machine for Module {
         encode(&(self.me, self.slots, self.copies, self.wildcard, self.scan), out);
         for (at, endpoint) in self.endpoints.iter().enumerate() {
             let ep = EpId(at as u32);
-            let Endpoint { generation, heard, reading, listed, wanted, up, closing, .. } =
+            let Endpoint { generation, heard, reading, listed, wanted, up, closing, held, .. } =
                 *endpoint;
             encode(&(self.name(ep), generation, heard), out);
-            encode(&(reading, listed, wanted, up, closing), out);
+            encode(&(reading, listed, wanted, up, closing, held), out);
             self.frags.iter(&endpoint.waiting).for_each(|frag| encode(frag, out));
             out.push(0xFF);
             if let Some(LinkId(link)) = endpoint.link {
@@ -536,6 +591,8 @@ impl Machine for Module {
             encode(&(doomed.ep, doomed.flown, doomed.phase, doomed.reason), out);
             self.frags.iter(&doomed.list).for_each(|frag| encode(frag, out));
         }
+        encode(&self.long, out);
+        self.remote.encode(out);
     }
 }
 
@@ -550,6 +607,8 @@ impl Transport for Module {
     fn settled(&self) -> bool {
         self.frags.used() == 0
             && self.doomed.is_empty()
+            && self.is_long_settled()
+            && self.is_remotely_settled()
             && self.endpoints.iter().enumerate().all(|(at, endpoint)| {
                 !endpoint.wanted
                     && !endpoint.closing

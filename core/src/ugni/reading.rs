@@ -53,16 +53,24 @@ impl Module {
             return Verdict::Stale;
         }
         self.touched = Some(ep);
+        if let Content::User { .. } = content
+            && self.is_coming(ep)
+        {
+            // One that was announced before it comes first. This one stays where it is.
+            self.endpoints[ep.index()].held = true;
+            return Verdict::Taken;
+        }
         self.read += 1;
         let from = self.name(ep);
         if let Content::User { tag, data } = content {
-            tell(fx, Notice::Arrived { from, tag, len, data });
+            tell(fx, Notice::Arrived { from, tag, len, data, at: None });
         }
         fx.push(Effect::Op(Op::Release { ep }));
         fx.push(Effect::Op(Op::Next { ep }));
         match content {
             Content::User { .. } => Verdict::Taken,
             Content::Goodbye => {
+                self.goodbye_ends_requests(ep);
                 let verdict = self.link_event(now, ep, connect::Event::GoodbyeHeard, fx);
                 self.nudge(now, ep, fx);
                 verdict

@@ -1,6 +1,6 @@
 //! Messages on their way out: from a command to its one answer.
 
-use crate::id::{EpId, ProcName};
+use crate::id::{EpId, FragId, ProcName, Tag};
 use crate::machine::{Effect, Fault, Hold, Notice, Phase, Reason, Verdict};
 use crate::pending::List;
 use crate::sink::Sink;
@@ -15,18 +15,17 @@ impl Module {
         &mut self,
         now: Time,
         to: ProcName,
-        kind: Kind,
-        len: u32,
+        (id, tag, len): (FragId, Tag, u32),
+        hold: Hold,
         fx: &mut impl Sink<Effect<Op>>,
     ) {
-        let Kind::User { id, tag, hold } = kind else { return };
-        let frag = Frag { kind, len, fate: Fate::Pending };
         let refuse = |phase, reason| Notice::Failed { frag: id, peer: to, phase, reason };
-        if u64::from(len) > self.config.smsg_max {
+        let long = u64::from(len) > self.config.smsg_max;
+        if long && u64::from(len) > self.config.eager_max {
             return tell(fx, refuse(self.phase(to), Reason::TooLong));
         }
         if to == self.me.name {
-            tell(fx, Notice::Arrived { from: to, tag, len, data: id });
+            tell(fx, Notice::Arrived { from: to, tag, len, data: id, at: None });
             return tell(fx, Notice::Sent { frag: id });
         }
         let Some(ep) = self.endpoint(to) else {
@@ -34,12 +33,12 @@ impl Module {
         };
         self.touched = Some(ep);
         let endpoint = &self.endpoints[ep.index()];
-        let copied = u32::from(hold == Hold::Copied);
+        let copied = hold == Hold::Copied && !long;
         let reason = if endpoint.closing {
             Some(Reason::Closing)
         } else if u64::from(endpoint.waiting.len()) >= self.config.waiting_max {
             Some(Reason::QueueFull)
-        } else if u64::from(self.copies + copied) > self.config.copies_max {
+        } else if u64::from(self.copies + u32::from(copied)) > self.config.copies_max {
             Some(Reason::NoBuffers)
         } else {
             None
@@ -47,7 +46,15 @@ impl Module {
         if let Some(reason) = reason {
             return tell(fx, refuse(self.phase_of(ep), reason));
         }
-        self.copies += copied;
+        if long {
+            match self.announce(now, ep, (id, tag, len), hold, fx) {
+                Ok(frag) => self.await_turn(now, ep, frag, fx),
+                Err(reason) => tell(fx, refuse(self.phase_of(ep), reason)),
+            }
+            return;
+        }
+        self.copies += u32::from(copied);
+        let frag = Frag { kind: Kind::User { id, tag, copied }, len, fate: Fate::Pending };
         // Straight out, if it is ready and nothing is before it.
         if self.slots > 0
             && endpoint.waiting.is_empty()
@@ -60,7 +67,11 @@ impl Module {
             let epoch = link.window.epoch();
             self.slots -= 1;
             let content = Content::User { tag, data: id };
-            return fx.push(Effect::Op(Op::Send { ep, seq, epoch, content, len }));
+            fx.push(Effect::Op(Op::Send { ep, seq, epoch, content, len }));
+            if self.config.wake_peers == 1 {
+                self.wake_peer(now, ep, fx);
+            }
+            return;
         }
         self.frags.push_back(&mut self.endpoints[ep.index()].waiting, frag);
         match self.endpoints[ep.index()].link {
@@ -89,8 +100,9 @@ impl Module {
         let mut goodbye = false;
         while let Some((frag, sure)) = self.links[at as usize].link.window.settle(&mut self.frags) {
             match frag.kind {
-                Kind::User { .. } => self.answer(ep, frag, sure, Reason::TransactionError, fx),
+                Kind::User { .. } => self.answer(now, ep, frag, sure, Reason::TransactionError, fx),
                 Kind::Goodbye => goodbye = sure,
+                Kind::Control { number } => self.control_settled(now, ep, number, sure),
             }
             if fx.room() < EFFECTS_MAX / 2 {
                 // The rest goes on at once: see `Machine::EFFECTS_MAX`.
@@ -112,14 +124,18 @@ impl Module {
     /// Answers a message that was in flight.
     pub(super) fn answer(
         &mut self,
+        now: Time,
         ep: EpId,
         frag: Frag,
         sure: bool,
         reason: Reason,
         fx: &mut impl Sink<Effect<Op>>,
     ) {
-        if let Kind::User { id, hold, .. } = frag.kind {
-            self.copies -= u32::from(hold == Hold::Copied);
+        if let Kind::Control { number } = frag.kind {
+            self.control_settled(now, ep, number, sure);
+        }
+        if let Kind::User { id, copied, .. } = frag.kind {
+            self.copies -= u32::from(copied);
             tell(
                 fx,
                 if sure {
@@ -155,6 +171,7 @@ impl Module {
         link.window.wake() == Time::NEVER
             && match first.map(|frag| frag.kind) {
                 Some(Kind::User { .. }) => link.is_ready(),
+                Some(Kind::Control { number }) => link.is_ready() && self.may_go(number),
                 Some(Kind::Goodbye) => matches!(link.state, connect::State::Parting { .. }),
                 None => false,
             }
@@ -179,12 +196,13 @@ impl Module {
     pub(super) fn serve(&mut self, now: Time, ep: EpId, fx: &mut impl Sink<Effect<Op>>) {
         let Some(LinkId(at)) = self.endpoints[ep.index()].link else { return };
         while let Some((frag, sure)) = self.links[at as usize].link.window.settle(&mut self.frags) {
-            self.answer(ep, frag, sure, Reason::TransactionError, fx);
+            self.answer(now, ep, frag, sure, Reason::TransactionError, fx);
             if fx.room() == 0 {
                 return self.list(ep);
             }
         }
-        while self.may_launch(ep) && fx.room() > 0 && self.slots > 0 {
+        let before = fx.room();
+        while self.may_launch(ep) && fx.room() > 2 && self.slots > 0 {
             let window = &mut self.links[at as usize].link.window;
             let waiting = &mut self.endpoints[ep.index()].waiting;
             let Some((seq, frag)) = window.launch(&mut self.frags, waiting) else { break };
@@ -193,8 +211,17 @@ impl Module {
             let content = match frag.kind {
                 Kind::User { id, tag, .. } => Content::User { tag, data: id },
                 Kind::Goodbye => Content::Goodbye,
+                Kind::Control { number } => {
+                    if let Some(op) = self.control_op(ep, seq, epoch, number) {
+                        fx.push(Effect::Op(op));
+                    }
+                    continue;
+                }
             };
             fx.push(Effect::Op(Op::Send { ep, seq, epoch, content, len: frag.len }));
+        }
+        if self.config.wake_peers == 1 && fx.room() < before {
+            self.wake_peer(now, ep, fx);
         }
         self.nudge(now, ep, fx);
     }
@@ -206,8 +233,8 @@ impl Module {
         };
         let (ep, flown, phase, reason) = (*ep, *flown, *phase, *reason);
         match self.frags.pop_front(list) {
-            Some(Frag { kind: Kind::User { id: frag, hold, .. }, .. }) => {
-                self.copies -= u32::from(hold == Hold::Copied);
+            Some(Frag { kind: Kind::User { id: frag, copied, .. }, .. }) => {
+                self.copies -= u32::from(copied);
                 let peer = self.name(ep);
                 tell(
                     fx,
@@ -219,6 +246,9 @@ impl Module {
                 );
             }
             Some(Frag { kind: Kind::Goodbye, .. }) => {}
+            Some(Frag { kind: Kind::Control { number }, .. }) => {
+                self.control_doomed(ep, number, flown, reason);
+            }
             None => {
                 self.doomed.pop_front();
             }

@@ -8,7 +8,6 @@ use core::hash::{Hash, Hasher};
 
 use crate::credit::Credits;
 use crate::id::{FragId, Tag};
-use crate::machine::Hold;
 use crate::pending::{List, Slab};
 use crate::time::Time;
 
@@ -35,8 +34,13 @@ pub enum Kind {
         id: FragId,
         /// Its tag.
         tag: Tag,
-        /// Who holds the payload.
-        hold: Hold,
+        /// Whether the payload was copied into a buffer of the transport.
+        copied: bool,
+    },
+    /// A message of the transport's own, which lies beside under this number.
+    Control {
+        /// The number.
+        number: u32,
     },
     /// The last of a connection.
     Goodbye,
@@ -46,7 +50,7 @@ impl Kind {
     /// Credits that it leaves to others.
     const fn reserve(self) -> u16 {
         match self {
-            Kind::User { .. } => RESERVED,
+            Kind::User { .. } | Kind::Control { .. } => RESERVED,
             Kind::Goodbye => 0,
         }
     }
@@ -228,7 +232,7 @@ mod tests {
     use super::*;
 
     fn user(n: u32) -> Frag {
-        let kind = Kind::User { id: FragId(n), tag: Tag(0), hold: Hold::Copied };
+        let kind = Kind::User { id: FragId(n), tag: Tag(0), copied: true };
         Frag { kind, len: n, fate: Fate::Pending }
     }
 

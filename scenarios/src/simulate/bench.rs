@@ -250,7 +250,7 @@ impl Hub {
                 NicEffect::Packet { to, packet: Packet::Datagram { serial, .. } } => {
                     self.calls.push((to, serial));
                 }
-                NicEffect::Packet { .. } => {}
+                NicEffect::Packet { .. } | NicEffect::Store { .. } | NicEffect::Modify { .. } => {}
             }
         }
     }

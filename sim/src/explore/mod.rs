@@ -19,6 +19,7 @@ use selvedge_core::{Address, App, Machine, Named, Nic, NicEvent, ProcName, Reaso
 
 use crate::fabric::Fabric;
 use crate::ledger::Ledger;
+use crate::memory::Payload;
 use crate::proc::{Answer, Around, Proc, Scratch};
 use crate::simulated::{Fault, Op, Packet, Receipt, Simulated};
 use crate::trace::{What, address, proc_of};
@@ -131,6 +132,7 @@ struct OnWire<T: Simulated> {
     from: Address,
     to: Address,
     what: Thing<T>,
+    payload: Payload,
 }
 
 #[derive(Clone, Debug)]
@@ -272,21 +274,22 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
         let now = NOW;
         match action {
             Action::Deliver(at) => {
-                let OnWire { from, to, what } = state.wire.remove(at as usize);
-                self.deliver(state, from, to, what, bench);
+                let OnWire { from, to, what, payload } = state.wire.remove(at as usize);
+                self.deliver(state, (from, to), what, &payload, bench);
             }
             Action::Lose(at) => {
                 state.left[LOSSES] -= 1;
-                let OnWire { from, to, what } = state.wire.remove(at as usize);
+                let OnWire { from, to, what, .. } = state.wire.remove(at as usize);
                 if let Thing::Packet(packet) = what {
                     self.lose(state, from, to, packet, bench);
                 }
             }
             Action::Repeat(at) => {
                 state.left[DUPLICATES] -= 1;
-                let OnWire { from, to, what } = state.wire[at as usize].clone();
+                let OnWire { from, to, what, payload } = state.wire[at as usize].clone();
                 if let Thing::Packet(packet) = what {
-                    let _ = self.to_nic(state, to, NicEvent::Packet { from, packet }, bench);
+                    let event = NicEvent::Packet { from, packet };
+                    let _ = self.to_nic(state, to, event, &payload, bench);
                 }
             }
             Action::Poll(rank, queue) => self.with(state, bench, |state, scratch, around| {
@@ -302,7 +305,7 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
             }
             Action::ExpireNic(rank) => {
                 let to = state.procs[rank as usize].address;
-                let _ = self.to_nic(state, to, NicEvent::Expired, bench);
+                let _ = self.to_nic(state, to, NicEvent::Expired, &[], bench);
             }
             Action::Wake(rank) => self.with(state, bench, |state, scratch, around| {
                 state.procs[rank as usize].woken(now, scratch, around);
@@ -313,7 +316,7 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
                 let (fault, _) = self.bounds.faults[kind as usize];
                 bench.watch.struck(now, u32::from(rank), fault.word());
                 let to = state.procs[rank as usize].address;
-                let _ = self.to_nic(state, to, NicEvent::Fault(fault), bench);
+                let _ = self.to_nic(state, to, NicEvent::Fault(fault), &[], bench);
             }
             Action::Crash(rank) => {
                 state.left[CRASHES] -= 1;
@@ -323,7 +326,7 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
                 for other in 0..state.procs.len() {
                     if state.dead >> other & 1 == 0 {
                         let to = state.procs[other].address;
-                        let _ = self.to_nic(state, to, NicEvent::Down { peer }, bench);
+                        let _ = self.to_nic(state, to, NicEvent::Down { peer }, &[], bench);
                     }
                 }
             }
@@ -334,14 +337,14 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
     fn deliver(
         &self,
         state: &mut State<T, A>,
-        from: Address,
-        to: Address,
+        (from, to): (Address, Address),
         what: Thing<T>,
+        payload: &[u8],
         bench: &mut Bench<T>,
     ) {
         match what {
             Thing::Packet(packet) if state.is_dead(to) => {
-                let _ = self.to_nic(state, from, NicEvent::Down { peer: to }, bench);
+                let _ = self.to_nic(state, from, NicEvent::Down { peer: to }, &[], bench);
                 self.lose(state, from, to, packet, bench);
             }
             what => {
@@ -353,11 +356,12 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
                         bench.watch.note(NOW, proc_of(to), what);
                     }
                 }
-                let verdict = self.to_nic(state, to, receive(from, what), bench);
+                let verdict = self.to_nic(state, to, receive(from, what), payload, bench);
                 if let Some(receipt) = receipt {
                     let rejected = matches!(verdict, Verdict::Broken(_));
                     let what = Thing::Fate { receipt, rejected };
-                    state.wire.push(OnWire { from: to, to: from, what });
+                    let payload = Payload::default();
+                    state.wire.push(OnWire { from: to, to: from, what, payload });
                 }
             }
         }
@@ -375,7 +379,7 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
             let what = What::Lost { to: proc_of(to), packet: packet.clone() };
             bench.watch.note(NOW, proc_of(from), what);
         }
-        let _ = self.to_nic(state, from, NicEvent::Lost { to, packet }, bench);
+        let _ = self.to_nic(state, from, NicEvent::Lost { to, packet }, &[], bench);
     }
 
     fn to_nic(
@@ -383,6 +387,7 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
         state: &mut State<T, A>,
         to: Address,
         event: crate::simulated::OfNic<T>,
+        payload: &[u8],
         bench: &mut Bench<T>,
     ) -> Verdict {
         if state.is_dead(to) {
@@ -391,7 +396,7 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
         let rank = proc_of(to) as usize;
         let mut verdict = Verdict::Stale;
         self.with(state, bench, |state, scratch, around| {
-            verdict = state.procs[rank].nic_event(NOW, event, scratch, around);
+            verdict = state.procs[rank].nic_event(NOW, event, payload, scratch, around);
         });
         verdict
     }
@@ -472,7 +477,7 @@ impl<T: Simulated, A: App + Clone + Hash> Space<T, A> {
             }
             proc.transport.encode(out);
             proc.nic.encode(out);
-            encode(&(&proc.app, proc.wake), out);
+            encode(&(&proc.app, proc.wake, &proc.memory), out);
             state.ledgers[rank].encode(out);
         }
         out.extend(&state.left);
@@ -544,6 +549,7 @@ impl<T: Simulated> OnWire<T> {
 /// The canonical form of a thing on the wire.
 fn write_thing<T: Simulated>(thing: &OnWire<T>, out: &mut Vec<u8>) {
     encode(&(thing.from, thing.to), out);
+    out.extend(&thing.payload);
     match &thing.what {
         Thing::Packet(packet) => encode(&(0_u8, packet), out),
         Thing::Fate { receipt, rejected } => encode(&(1_u8, receipt, rejected), out),
@@ -571,12 +577,12 @@ impl<T: Simulated> Around<T> for Still<'_, T> {
         self.fabric.placement.len() as u32
     }
 
-    fn carry(&mut self, _: Time, from: Address, to: Address, packet: Packet<T>) {
+    fn carry(&mut self, _: Time, from: Address, to: Address, packet: Packet<T>, payload: Payload) {
         if self.watch.is_curious() {
             let what = What::Sent { to: proc_of(to), packet: packet.clone() };
             self.watch.note(NOW, proc_of(from), what);
         }
-        self.wire.push(OnWire { from, to, what: Thing::Packet(packet) });
+        self.wire.push(OnWire { from, to, what: Thing::Packet(packet), payload });
     }
 
     fn card(&mut self, now: Time, peer: ProcName) -> Answer {

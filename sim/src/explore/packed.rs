@@ -11,6 +11,7 @@ use selvedge_core::encode::encode;
 use selvedge_core::{App, Machine, Nic, NicEvent, Time, Verdict};
 
 use crate::ledger::Ledger;
+use crate::memory::Payload;
 use crate::proc::Proc;
 use crate::simulated::{OfNic, Simulated};
 use crate::trace::proc_of;
@@ -402,31 +403,31 @@ impl<'a, T: Simulated, A: App + Clone + Hash> Memory<'a, T, A> {
         let mut around = super::Still { fabric: &self.space.fabric, wire: &mut wire, watch };
         let mut verdict = Verdict::Taken;
         let mut fate = None;
-        let mut nic = |event: OfNic<T>, proc: &mut Proc<T, A>| {
-            verdict = proc.nic_event(NOW, event, scratch, &mut around);
+        let mut nic = |event: OfNic<T>, payload: &[u8], proc: &mut Proc<T, A>| {
+            verdict = proc.nic_event(NOW, event, payload, scratch, &mut around);
         };
         match input {
             Input::Receive(number) => {
-                let OnWire { from, to, what } = self.items[number as usize].thing.clone();
+                let OnWire { from, to, what, payload } = self.items[number as usize].thing.clone();
                 if let Thing::Packet(packet) = &what {
                     fate = T::Nic::receipt(packet).map(|receipt| (from, to, receipt));
                 }
-                nic(receive(from, what), &mut proc);
+                nic(receive(from, what), &payload, &mut proc);
             }
             Input::Lost(number) => {
                 let OnWire { to, what, .. } = self.items[number as usize].thing.clone();
                 if let Thing::Packet(packet) = what {
-                    nic(NicEvent::Lost { to, packet }, &mut proc);
+                    nic(NicEvent::Lost { to, packet }, &[], &mut proc);
                 }
             }
             Input::Down(dead) => {
                 let peer = self.space.address_of(dead);
-                nic(NicEvent::Down { peer }, &mut proc);
+                nic(NicEvent::Down { peer }, &[], &mut proc);
             }
-            Input::NicExpired => nic(NicEvent::Expired, &mut proc),
+            Input::NicExpired => nic(NicEvent::Expired, &[], &mut proc),
             Input::Fault(kind) => {
                 let (fault, _) = self.space.bounds.faults[kind as usize];
-                nic(NicEvent::Fault(fault), &mut proc);
+                nic(NicEvent::Fault(fault), &[], &mut proc);
             }
             Input::Poll(queue) => proc.poll(NOW, queue, scratch, &mut around),
             Input::Expired => proc.expired(NOW, scratch, &mut around),
@@ -447,7 +448,8 @@ impl<'a, T: Simulated, A: App + Clone + Hash> Memory<'a, T, A> {
         if let Some((from, to, receipt)) = fate {
             let rejected = matches!(verdict, Verdict::Broken(_));
             let what = Thing::Fate { receipt, rejected };
-            wire.push(OnWire { from: to, to: from, what });
+            let payload = Payload::default();
+            wire.push(OnWire { from: to, to: from, what, payload });
         }
         debug_assert_eq!(proc.address, address, "nobody moves");
         std::mem::swap(&mut self.bench.watch.ledgers[rank as usize], &mut ledger);
@@ -473,7 +475,7 @@ impl<'a, T: Simulated, A: App + Clone + Hash> Memory<'a, T, A> {
         self.bytes.clear();
         proc.transport.encode(&mut self.bytes);
         proc.nic.encode(&mut self.bytes);
-        encode(&(&proc.app, proc.wake), &mut self.bytes);
+        encode(&(&proc.app, proc.wake, &proc.memory), &mut self.bytes);
         ledger.encode(&mut self.bytes);
         let (number, new) = self.proc_numbers.number(fingerprint(&self.bytes));
         if new {

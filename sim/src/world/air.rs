@@ -10,6 +10,7 @@ use crate::draw::{Draws, Purpose};
 use crate::fabric::{Fabric, Routing, Strategy};
 use crate::fault::{Harm, Rule, What as Wrong, When};
 use crate::link::Links;
+use crate::memory::Payload;
 use crate::proc::{Answer, Around};
 use crate::queue::Queue;
 use crate::simulated::{Fault, Op, Packet, Receipt, Simulated};
@@ -25,6 +26,8 @@ pub(super) struct Air<T: Simulated> {
     pub(super) queue: Queue<Item>,
     pub(super) flights: Vec<Flight<T>>,
     free: Vec<u32>,
+    /// The bytes that packets bring, of those that bring some.
+    payloads: BTreeMap<u32, Payload>,
     /// What is known of the few packets that do not simply go their way.
     asides: BTreeMap<u32, Aside>,
     links: Links,
@@ -103,6 +106,7 @@ impl<T: Simulated> Air<T> {
             queue: Queue::new(),
             flights: Vec::new(),
             free: Vec::new(),
+            payloads: BTreeMap::new(),
             asides: BTreeMap::new(),
             links: Links::new(&fabric.topology, fabric.timing.queue_bytes),
             down: Down::default(),
@@ -223,7 +227,7 @@ impl<T: Simulated> Air<T> {
         fabric: &Fabric<T>,
         now: Time,
         (from, to): (Address, Address),
-        packet: Packet<T>,
+        (packet, payload): (Packet<T>, Payload),
         late: Span,
         echo: bool,
     ) {
@@ -234,6 +238,7 @@ impl<T: Simulated> Air<T> {
             let arrives = now + fabric.quiet(to_node.0, to_node.1, bytes) + late;
             let stage = Stage::Arrive { echo };
             let at = self.put(Flight { from, to, packet: Some(packet), stage });
+            self.load(at, payload);
             let arrives = self.late(fabric, proc_of(to), arrives);
             return self.schedule_for(fabric, proc_of(to), arrives, Item::Flight(at));
         }
@@ -245,6 +250,7 @@ impl<T: Simulated> Air<T> {
         let aside = beside != Aside::default();
         let stage = Stage::Hop { previous, slowest, echo, aside };
         let at = self.put(Flight { from, to, packet: Some(packet), stage });
+        self.load(at, payload);
         if aside {
             self.asides.insert(at, beside);
         }
@@ -282,6 +288,20 @@ impl<T: Simulated> Air<T> {
         }
     }
 
+    fn load(&mut self, at: u32, payload: Payload) {
+        if !payload.is_empty() {
+            self.payloads.insert(at, payload);
+        }
+    }
+
+    /// Takes the bytes that a packet brings.
+    pub(super) fn unload(&mut self, at: u32) -> Payload {
+        if self.payloads.is_empty() {
+            return Payload::default();
+        }
+        self.payloads.remove(&at).unwrap_or_default()
+    }
+
     /// Forgets what is kept beside a packet on its way.
     fn straighten(&mut self, at: u32) {
         if let Stage::Hop { aside: true, .. } = self.flights[at as usize].stage {
@@ -291,6 +311,7 @@ impl<T: Simulated> Air<T> {
 
     pub(super) fn free(&mut self, at: u32) {
         self.straighten(at);
+        self.unload(at);
         self.flights[at as usize].packet = None;
         self.free.push(at);
     }
@@ -512,7 +533,14 @@ impl<T: Simulated> Around<T> for Surroundings<'_, T> {
         self.fabric.placement.len() as u32
     }
 
-    fn carry(&mut self, now: Time, from: Address, to: Address, mut packet: Packet<T>) {
+    fn carry(
+        &mut self,
+        now: Time,
+        from: Address,
+        to: Address,
+        mut packet: Packet<T>,
+        payload: Payload,
+    ) {
         let Surroundings { fabric, air, watch } = self;
         let (source, target) = (proc_of(from), proc_of(to));
         if watch.is_curious() {
@@ -530,9 +558,10 @@ impl<T: Simulated> Around<T> for Surroundings<'_, T> {
             }
         }
         if twice {
-            air.launch(fabric, now, (from, to), packet.clone(), late, true);
+            let copy = (packet.clone(), payload.clone());
+            air.launch(fabric, now, (from, to), copy, late, true);
         }
-        air.launch(fabric, now, (from, to), packet, late, false);
+        air.launch(fabric, now, (from, to), (packet, payload), late, false);
     }
 
     fn card(&mut self, now: Time, peer: ProcName) -> Answer {

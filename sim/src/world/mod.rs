@@ -284,9 +284,10 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         }
         let receipt = T::Nic::receipt(&packet).filter(|_| !echo);
         let event = NicEvent::Packet { from, packet };
+        let payload = self.air.unload(at);
         let World { fabric, procs, air, watch, scratch, now, .. } = self;
         let mut around = Surroundings { fabric, air, watch };
-        let verdict = procs[rank as usize].nic_event(*now, event, scratch, &mut around);
+        let verdict = procs[rank as usize].nic_event(*now, event, &payload, scratch, &mut around);
         if let Verdict::Broken(selvedge_core::Fault::Peer(rule)) = verdict {
             self.watch.odd(self.now, rank, rule);
         }
@@ -321,7 +322,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         }
         let mut around = Surroundings { fabric, air, watch };
         if let Stage::Void = stage {
-            let _ = proc.nic_event(now, NicEvent::Down { peer: to }, scratch, &mut around);
+            let _ = proc.nic_event(now, NicEvent::Down { peer: to }, &[], scratch, &mut around);
         }
         let event = match (stage, packet) {
             (Stage::Fate { receipt, rejected: false }, _) => NicEvent::Delivered { receipt },
@@ -329,7 +330,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
             (_, Some(packet)) => NicEvent::Lost { to, packet },
             (_, None) => return,
         };
-        let _ = proc.nic_event(now, event, scratch, &mut around);
+        let _ = proc.nic_event(now, event, &[], scratch, &mut around);
         self.look(rank);
     }
 
@@ -359,7 +360,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
             let World { fabric, procs, air, watch, scratch, now, .. } = self;
             let mut around = Surroundings { fabric, air, watch };
             let event = NicEvent::Down { peer };
-            let _ = procs[rank as usize].nic_event(*now, event, scratch, &mut around);
+            let _ = procs[rank as usize].nic_event(*now, event, &[], scratch, &mut around);
             self.look(rank);
         }
     }

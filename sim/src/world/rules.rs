@@ -122,7 +122,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
                     let World { fabric, procs, air, watch, scratch, now, .. } = self;
                     let mut around = Surroundings { fabric, air, watch };
                     let event = NicEvent::Fault(*fault);
-                    let _ = procs[proc as usize].nic_event(*now, event, scratch, &mut around);
+                    let _ = procs[proc as usize].nic_event(*now, event, &[], scratch, &mut around);
                     self.look(proc);
                 }
             }

@@ -422,7 +422,14 @@ impl Nic {
 fn turn((from, packet): &(Address, Packet)) -> Option<(Address, u32)> {
     match packet {
         Packet::Datagram { seq, .. } => Some((*from, *seq)),
-        Packet::Smsg { .. } | Packet::Credit { .. } => None,
+        Packet::Smsg { .. }
+        | Packet::Credit { .. }
+        | Packet::Control(_)
+        | Packet::Put { .. }
+        | Packet::Get { .. }
+        | Packet::Atomic { .. }
+        | Packet::Wake { .. }
+        | Packet::Reply { .. } => None,
     }
 }
 

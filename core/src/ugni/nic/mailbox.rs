@@ -3,6 +3,8 @@
 //! The device does not ask who writes: whoever knows the address of a mailbox may, also when the
 //! mailbox belongs to somebody else by now. Keeping that from happening is the module's duty.
 
+use alloc::boxed::Box;
+
 use crate::id::EpId;
 use crate::machine::{Fault as Guilt, Verdict};
 use crate::nic::{Address, NicEffect};
@@ -11,7 +13,7 @@ use crate::sink::Sink;
 use crate::time::{Span, Time};
 use crate::ugni::{Completion, Content, MboxId};
 
-use super::{Fault, Fx, Later, Local, Nic, Packet, say};
+use super::{ControlPacket, Fault, Fx, Later, Local, Nic, Packet, What, say};
 
 /// A GNI endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -77,7 +79,8 @@ impl Mailbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Unread {
     pub(super) seq: u32,
-    pub(super) content: Content,
+    /// `None`: one of the transport's own, which the NIC keeps beside.
+    pub(super) content: Option<Content>,
     pub(super) len: u32,
 }
 
@@ -87,6 +90,7 @@ impl Nic {
             return Verdict::Broken(Guilt::Owner("a mailbox that is not registered"));
         };
         while self.unread.pop_front(&mut mailbox.list).is_some() {}
+        self.controls.retain(|&(other, _), _| other != mbox);
         *mailbox = Mailbox { armed: true, ..Mailbox::default() };
         Verdict::Taken
     }
@@ -115,8 +119,7 @@ impl Nic {
         ep: EpId,
         seq: u32,
         epoch: u8,
-        content: Content,
-        len: u32,
+        what: What,
         fx: &mut impl Sink<Fx>,
     ) -> Verdict {
         let Endpoint { to, smsg, refused, .. } = *self.endpoint(ep);
@@ -139,7 +142,15 @@ impl Nic {
             return Verdict::Taken;
         }
         let Smsg { remote: mbox, index, .. } = smsg;
-        let packet = Packet::Smsg { mbox, index, ep, seq, content, len, tries: 0 };
+        let packet = match what {
+            What::Message(content, len) => {
+                Packet::Smsg { mbox, index, ep, seq, content, len, tries: 0 }
+            }
+            What::Control(control) => {
+                let control = *control;
+                Packet::Control(Box::new(ControlPacket { mbox, index, ep, seq, control, tries: 0 }))
+            }
+        };
         fx.push(NicEffect::Packet { to, packet });
         Verdict::Taken
     }
@@ -175,6 +186,16 @@ impl Nic {
         self.store(mbox, unread);
         self.announce(index);
         Verdict::Taken
+    }
+
+    /// A message of the transport's own came in.
+    pub(super) fn deposit_control(&mut self, now: Time, packet: &ControlPacket) -> Verdict {
+        let &ControlPacket { mbox, index, seq, control, .. } = packet;
+        if self.admit(mbox, seq) == Verdict::Taken {
+            self.controls.insert((mbox, seq), control);
+        }
+        let len = control.wire_len();
+        self.deposit(now, mbox, Unread { seq, content: None, len }, index)
     }
 
     /// Whether slot `seq` of a mailbox can be written to now.
@@ -216,8 +237,14 @@ impl Nic {
         };
         let mailbox = &self.mailboxes[smsg.local.0 as usize];
         match self.unread.front(&mailbox.list) {
-            Some(&Unread { seq, content, len }) if seq == mailbox.next => {
+            Some(&Unread { seq, content: Some(content), len }) if seq == mailbox.next => {
                 say(fx, Completion::Message { ep, content, len });
+            }
+            Some(&Unread { seq, content: None, .. })
+                if seq == mailbox.next
+                    && let Some(control) = self.controls.get(&(smsg.local, seq)) =>
+            {
+                say(fx, Completion::Control { ep, control: Box::new(*control) });
             }
             Some(_) | None => say(fx, Completion::Empty { ep }),
         }
@@ -230,7 +257,9 @@ impl Nic {
         if self.unread.front(&mailbox.list).is_none_or(|front| front.seq != mailbox.next) {
             return Verdict::Broken(Guilt::Owner("a release without a message"));
         }
-        self.unread.pop_front(&mut mailbox.list);
+        if let Some(Unread { seq, content: None, .. }) = self.unread.pop_front(&mut mailbox.list) {
+            self.controls.remove(&(smsg.local, seq));
+        }
         mailbox.next = mailbox.next.wrapping_add(1);
         let batch = self.config.credit_batch.min(self.library.smsg_credits / 2).max(1);
         let endpoint = self.endpoint(ep);
@@ -322,6 +351,20 @@ impl Nic {
                 }
                 Verdict::Taken
             }
+            Packet::Control(mut packet) => {
+                if u64::from(packet.tries) < self.library.smsg_retries {
+                    packet.tries += 1;
+                    fx.push(NicEffect::Packet { to, packet: Packet::Control(packet) });
+                } else {
+                    self.sent(packet.ep, packet.seq, false);
+                }
+                Verdict::Taken
+            }
+            Packet::Put { .. }
+            | Packet::Get { .. }
+            | Packet::Atomic { .. }
+            | Packet::Wake { .. }
+            | Packet::Reply { .. } => self.remote_lost(to, packet, fx),
             Packet::Credit { ep, mbox, freed, tries } => {
                 // A lost return is a slot lost for ever.
                 if u64::from(tries) < self.config.stubborn_retries {

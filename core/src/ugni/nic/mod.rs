@@ -6,25 +6,33 @@
 //! "Model choice". [`Fault`] lists the ways in which it can be told to misbehave.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::encode::encode;
-use crate::id::{EpId, ProcName};
-use crate::machine::{Fault as Guilt, Machine, Named, Reason, Verdict, Violation, ensure};
-use crate::nic::{Address, Nic as Emulated, NicEffect, NicEvent};
+use crate::id::EpId;
+use crate::machine::{Fault as Guilt, Machine, Reason, Verdict, Violation, ensure};
+use crate::nic::{Address, Errand, Nic as Emulated, NicEffect, NicEvent};
 use crate::pending::Slab;
+use crate::rma::Place;
 use crate::sink::Sink;
 use crate::time::{Span, Time};
 
-use super::{Completion, Content, MboxId, Op, RecordBytes};
+use super::{Completion, Content, Control, MboxId, Op, RecordBytes};
 
 mod datagram;
+mod fault;
 mod mailbox;
+mod packet;
+mod remote;
+
+pub use fault::Fault;
+pub use packet::{ControlPacket, Exchange, Packet, Receipt};
 
 use datagram::{Done, Pending, Sessions};
 use mailbox::{Endpoint, Mailbox, Unread};
+use remote::Remote;
 
 crate::tunables! {
     /// How the device behaves where its library does not say.
@@ -37,135 +45,10 @@ crate::tunables! {
         hold_for: Time = 1_000_000_000, 0 => 9_000_000_000_000_000_000, "How long a held completion or credit return is held, and a deaf wildcard is deaf.";
         datagram_retries: Count = 10, 0 => 250, "Retransmissions of a datagram before it ends in error.";
         stubborn_retries: Count = 250, 0 => 250, "Retransmissions of what nothing else makes good: answers to datagrams, and credit returns.";
-        slabs: Count = 65_536, 0 => 1_048_576, "Memory domain descriptors left for mailbox slabs.";
+        transaction_retries: Count = 2, 0 => 250, "Retransmissions of a request to remote memory before it ends in a recoverable error.";
+        mdds: Count = 65_536, 0 => 1_048_576, "Memory domain descriptors: each slab of mailboxes and each region takes one.";
+        aries: Flag = 0, 0 => 1, "An Aries NIC: it has more atomic operations than Gemini, and gets to any place.";
     }
-}
-
-macro_rules! faults {
-    ($($(#[doc = $doc:literal])* $name:ident = $word:literal,)*) => {
-        /// A way to misbehave. Most wait for the next op or packet that they bear on.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Fault { $($(#[doc = $doc])* $name,)* }
-
-        impl Fault {
-            /// Every fault.
-            pub const ALL: &'static [Fault] = &[$(Fault::$name,)*];
-            /// What each does, in the same order.
-            pub const MEANINGS: &'static [&'static str] = &[$(concat!($($doc),*).trim_ascii(),)*];
-        }
-
-        impl Named for Fault {
-            const WORDS: &'static [&'static str] = &[$($word,)*];
-            fn word(&self) -> &'static str {
-                match self { $(Fault::$name => $word,)* }
-            }
-        }
-    };
-}
-
-faults! {
-    /// The next directed post is refused: `ERROR_RESOURCE`.
-    RefusePostSession = "refuse-post-session",
-    /// The next directed post is refused: `ERROR_NOMEM`.
-    RefusePostMemory = "refuse-post-memory",
-    /// The next wildcard post is refused: `ERROR_NOMEM`.
-    RefuseWildcard = "refuse-wildcard",
-    /// The next directed datagram ends in `TIMEOUT`, whatever the peer sees.
-    EndTimeout = "end-timeout",
-    /// The next directed datagram ends in `TERMINATED`, whatever the peer sees.
-    EndTerminated = "end-terminated",
-    /// The next directed datagram ends in `ERROR`, whatever the peer sees.
-    EndError = "end-error",
-    /// The next completion of a datagram is seen late.
-    HoldDatagram = "hold-datagram",
-    /// The wildcard meets nobody for a while.
-    DeafWildcard = "deaf-wildcard",
-    /// The next mailbox set-up is refused.
-    RefuseSetup = "refuse-setup",
-    /// The next registration of mailboxes is refused.
-    RefuseRegister = "refuse-register",
-    /// The next send is refused although there are credits.
-    RefuseSend = "refuse-send",
-    /// The next send ends in a transaction error.
-    FailSend = "fail-send",
-    /// The event of the next message runs ahead of it.
-    EarlyEvent = "early-event",
-    /// The event of the next message comes twice.
-    DuplicateEvent = "duplicate-event",
-    /// The next credit return is held.
-    HoldCredits = "hold-credits",
-    /// The remote queue overruns with the next event.
-    RemoteOverrun = "remote-overrun",
-    /// The local queue loses its next completion.
-    LocalOverrun = "local-overrun",
-    /// The next unbind is answered `NOT_DONE`.
-    BusyUnbind = "busy-unbind",
-}
-
-/// What the NIC puts on the wire.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Packet {
-    /// One step of the datagram exchange; in order between two NICs.
-    Datagram {
-        /// Its place in the order.
-        seq: u32,
-        /// No place before this one is waited for any more.
-        floor: u32,
-        /// How often it was sent before.
-        tries: u8,
-        /// Which directed datagram it is about.
-        serial: u32,
-        /// What it says of it.
-        body: Exchange,
-    },
-    /// A message on its way into a mailbox.
-    Smsg {
-        /// The mailbox, by address: the device asks no further.
-        mbox: MboxId,
-        /// Event data: the receiver's endpoint.
-        index: u32,
-        /// The sender's endpoint.
-        ep: EpId,
-        /// Its slot.
-        seq: u32,
-        /// What.
-        content: Content,
-        /// Payload bytes.
-        len: u32,
-        /// How often it was sent before.
-        tries: u8,
-    },
-    /// Credits on their way back.
-    Credit {
-        /// The endpoint that gets them.
-        ep: EpId,
-        /// The mailbox whose slots they are: tells a late return from one of this connection.
-        mbox: MboxId,
-        /// Slots freed since the connection came up.
-        freed: u16,
-        /// How often it was sent before.
-        tries: u8,
-    },
-}
-
-/// A step of the datagram exchange.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Exchange {
-    /// A directed datagram.
-    Directed(Box<RecordBytes>),
-    /// It met one here, which said this.
-    Matched(Box<RecordBytes>),
-    /// It is withdrawn.
-    Cancel,
-    /// It will not be met any more.
-    Cancelled,
-}
-
-/// What is kept of a message until its fate is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Receipt {
-    ep: EpId,
-    seq: u32,
 }
 
 /// What shall happen later.
@@ -179,6 +62,14 @@ enum Later {
     Return(EpId),
     /// The wildcard can hear again.
     Hear,
+}
+
+/// What a send carries.
+enum What {
+    /// A user message or a goodbye, and the bytes of its payload.
+    Message(Content, u32),
+    /// A message of the transport's own.
+    Control(Box<Control>),
 }
 
 /// An entry of the local queue.
@@ -196,7 +87,7 @@ enum Local {
 #[repr(C)]
 pub struct Nic {
     local: VecDeque<Local>,
-    remote: VecDeque<u32>,
+    arrivals: VecDeque<u32>,
     done: VecDeque<Done>,
     credits: VecDeque<EpId>,
     later: Vec<(Time, Later)>,
@@ -218,6 +109,9 @@ pub struct Nic {
     pending: VecDeque<Pending>,
     wildcard: Option<Box<RecordBytes>>,
     held: Vec<(Address, Packet)>,
+    /// What the transport's own messages in the mailboxes say.
+    controls: BTreeMap<(MboxId, u32), Control>,
+    remote: Remote,
 }
 
 type Fx = NicEffect<Completion, Packet>;
@@ -249,11 +143,13 @@ impl Nic {
             hidden: 0,
             local_overrun: false,
             returns: VecDeque::new(),
-            remote: VecDeque::new(),
+            arrivals: VecDeque::new(),
             remote_overrun: false,
             credits: VecDeque::new(),
             later: Vec::new(),
             armed: [0; Fault::ALL.len()],
+            controls: BTreeMap::new(),
+            remote: Remote::default(),
         }
     }
 
@@ -281,10 +177,10 @@ impl Nic {
 
     fn op(&mut self, now: Time, op: Op, fx: &mut impl Sink<Fx>) -> Verdict {
         match op {
-            // The driver's business: it knows the modex.
-            Op::Resolve { .. } => Verdict::Stale,
+            // The driver's business: it knows the modex, and holds the memory.
+            Op::Resolve { .. } | Op::Stage { .. } | Op::Finish { .. } => Verdict::Stale,
             Op::Register { mailboxes, .. } => {
-                let full = u64::from(self.slabs) >= self.config.slabs;
+                let full = self.mdds() >= self.config.mdds;
                 let ok = !full && !self.strike(Fault::RefuseRegister);
                 if ok {
                     self.slabs += 1;
@@ -304,10 +200,21 @@ impl Nic {
             Op::Cancel { ep } => self.cancel(ep, fx),
             Op::Init { ep, local, remote, index } => self.init(ep, local, remote, index, fx),
             Op::Send { ep, seq, epoch, content, len } => {
-                self.send(ep, seq, epoch, content, len, fx)
+                self.send(ep, seq, epoch, What::Message(content, len), fx)
+            }
+            Op::SendControl { ep, seq, epoch, control } => {
+                self.send(ep, seq, epoch, What::Control(control), fx)
             }
             Op::Next { ep } => self.get_next(ep, fx),
             Op::Release { ep } => self.release(now, ep, fx),
+            Op::MemRegister { region, len } => {
+                self.register(region, len, fx);
+                Verdict::Taken
+            }
+            Op::MemDeregister { region } => self.deregister(region),
+            Op::Put { .. } | Op::Get { .. } | Op::Atomic { .. } | Op::Wake { .. } => {
+                self.post(&op, fx)
+            }
             Op::Unbind { ep } => {
                 let busy = self.strike(Fault::BusyUnbind) || self.is_busy(ep);
                 if busy {
@@ -339,7 +246,7 @@ impl Nic {
             2 => {
                 if core::mem::take(&mut self.remote_overrun) {
                     say(fx, Completion::RemoteOverrun);
-                } else if let Some(index) = self.remote.pop_front() {
+                } else if let Some(index) = self.arrivals.pop_front() {
                     say(fx, Completion::Arrival { index });
                 }
                 Verdict::Taken
@@ -351,6 +258,14 @@ impl Nic {
                         say(fx, Completion::Credits { ep, n });
                     }
                 }
+                Verdict::Taken
+            }
+            4 => {
+                self.poll_rdma(fx);
+                Verdict::Taken
+            }
+            5 => {
+                self.poll_interrupts(fx);
                 Verdict::Taken
             }
             _ => Verdict::Broken(Guilt::Owner("no such queue")),
@@ -381,11 +296,11 @@ impl Nic {
 
     /// An event for the host's remote queue.
     fn announce(&mut self, index: u32) {
-        let full = self.remote.len() as u64 >= self.library.remote_cq;
+        let full = self.arrivals.len() as u64 >= self.library.remote_cq;
         if full || self.strike(Fault::RemoteOverrun) {
             self.remote_overrun = true;
         } else {
-            self.remote.push_back(index);
+            self.arrivals.push_back(index);
         }
     }
 
@@ -453,10 +368,18 @@ impl Machine for Nic {
             NicEvent::Packet { from, packet } => match packet {
                 Packet::Datagram { .. } => self.exchange(now, from, packet, fx),
                 Packet::Smsg { mbox, index, seq, content, len, .. } => {
+                    let content = Some(content);
                     self.deposit(now, mbox, Unread { seq, content, len }, index)
                 }
+                Packet::Control(packet) => self.deposit_control(now, &packet),
                 Packet::Credit { ep, mbox, freed, .. } => self.credit(from, ep, mbox, freed),
+                Packet::Put { .. }
+                | Packet::Get { .. }
+                | Packet::Atomic { .. }
+                | Packet::Wake { .. }
+                | Packet::Reply { .. } => self.remote_packet(from, packet, fx),
             },
+            NicEvent::Modified { found } => self.modified(found, fx),
             NicEvent::Delivered { receipt: Receipt { ep, seq } } => {
                 self.sent(ep, seq, true);
                 Verdict::Taken
@@ -466,7 +389,10 @@ impl Machine for Nic {
                 Verdict::Taken
             }
             NicEvent::Lost { to, packet } => self.lost(now, to, packet, fx),
-            NicEvent::Down { peer } => self.down(now, peer),
+            NicEvent::Down { peer } => {
+                self.remote_down(peer);
+                self.down(now, peer)
+            }
             NicEvent::Poll { queue } => self.poll(queue, fx),
             NicEvent::Fault(Fault::DeafWildcard) => {
                 self.deaf = true;
@@ -490,7 +416,7 @@ impl Machine for Nic {
     fn check(&self) -> Result<(), Violation> {
         ensure(
             self.local.len() as u64 <= self.library.local_cq
-                && self.remote.len() as u64 <= self.library.remote_cq,
+                && self.arrivals.len() as u64 <= self.library.remote_cq,
             "a queue holds no more than it has entries",
         )?;
         let listed: u32 = self.mailboxes.iter().map(Mailbox::unread).sum();
@@ -512,8 +438,9 @@ impl Machine for Nic {
         }
         encode(&(&self.pending, &self.wildcard, self.deaf, &self.held, &self.done), out);
         encode(&(&self.local, self.local_overrun, &self.returns), out);
-        encode(&(&self.remote, self.remote_overrun, &self.credits), out);
+        encode(&(&self.arrivals, self.remote_overrun, &self.credits), out);
         encode(&(&self.later, self.armed), out);
+        encode(&(&self.controls, &self.remote), out);
     }
 }
 
@@ -523,7 +450,7 @@ impl Emulated for Nic {
     type Packet = Packet;
     type Receipt = Receipt;
     type Fault = Fault;
-    const QUEUES: u8 = 4;
+    const QUEUES: u8 = 6;
     const FAULTS: &'static [Fault] = Fault::ALL;
 
     #[inline]
@@ -531,8 +458,10 @@ impl Emulated for Nic {
         match queue {
             0 => !self.done.is_empty(),
             1 => !self.local.is_empty() || self.local_overrun,
-            2 => !self.remote.is_empty() || self.remote_overrun,
+            2 => !self.arrivals.is_empty() || self.remote_overrun,
             3 => !self.credits.is_empty(),
+            4 => !self.remote.done.is_empty(),
+            5 => self.remote.interrupted,
             _ => false,
         }
     }
@@ -542,25 +471,16 @@ impl Emulated for Nic {
         queue != 1
     }
 
-    /// Gemini moves data in transactions of 64 bytes; a request of one takes 32 phits of 24 bits
-    /// on the wire, that is 96 bytes (Sandia report SAND2013-0216C). A message carries a header
-    /// of 16 bytes, a datagram always its 128.
     fn wire_bytes(packet: &Packet) -> u32 {
-        const TRANSACTION: u32 = 64;
-        const ON_THE_WIRE: u32 = 96;
-        let bytes = match packet {
-            Packet::Datagram { .. } => 128,
-            Packet::Smsg { len, .. } => len.saturating_add(16),
-            Packet::Credit { .. } => 8,
-        };
-        bytes.div_ceil(TRANSACTION).saturating_mul(ON_THE_WIRE)
+        packet.wire_bytes()
     }
 
     fn is_light(packet: &Packet) -> bool {
-        match packet {
-            Packet::Datagram { body: Exchange::Directed(_), .. } | Packet::Smsg { .. } => false,
-            Packet::Datagram { .. } | Packet::Credit { .. } => true,
-        }
+        packet.is_light()
+    }
+
+    fn payload(packet: &Packet) -> Option<(Place, u32)> {
+        packet.payload()
     }
 
     fn ordered(packet: &Packet) -> bool {
@@ -574,7 +494,14 @@ impl Emulated for Nic {
     fn receipt(packet: &Packet) -> Option<Receipt> {
         match packet {
             Packet::Smsg { ep, seq, .. } => Some(Receipt { ep: *ep, seq: *seq }),
-            Packet::Datagram { .. } | Packet::Credit { .. } => None,
+            Packet::Control(packet) => Some(Receipt { ep: packet.ep, seq: packet.seq }),
+            Packet::Datagram { .. }
+            | Packet::Credit { .. }
+            | Packet::Put { .. }
+            | Packet::Get { .. }
+            | Packet::Atomic { .. }
+            | Packet::Wake { .. }
+            | Packet::Reply { .. } => None,
         }
     }
 
@@ -590,35 +517,27 @@ impl Emulated for Nic {
                 bytes[bit / 8] ^= 1 << (bit % 8);
                 Some(packet)
             }
-            Packet::Datagram { .. } | Packet::Smsg { .. } | Packet::Credit { .. } => None,
+            Packet::Datagram { .. }
+            | Packet::Smsg { .. }
+            | Packet::Control(_)
+            | Packet::Credit { .. }
+            | Packet::Put { .. }
+            | Packet::Get { .. }
+            | Packet::Atomic { .. }
+            | Packet::Wake { .. }
+            | Packet::Reply { .. } => None,
         }
     }
 
     fn bears_on(fault: Fault, op: &Op) -> bool {
-        match fault {
-            Fault::RefusePostSession
-            | Fault::RefusePostMemory
-            | Fault::EndTimeout
-            | Fault::EndTerminated
-            | Fault::EndError
-            | Fault::HoldDatagram => matches!(op, Op::PostDirected { .. }),
-            Fault::RefuseWildcard | Fault::DeafWildcard => matches!(op, Op::PostWildcard { .. }),
-            Fault::RefuseSetup => matches!(op, Op::Init { .. }),
-            Fault::RefuseRegister => matches!(op, Op::Register { .. }),
-            Fault::RefuseSend | Fault::FailSend | Fault::LocalOverrun => {
-                matches!(op, Op::Send { .. })
-            }
-            Fault::EarlyEvent | Fault::DuplicateEvent | Fault::RemoteOverrun => {
-                matches!(op, Op::Next { .. })
-            }
-            Fault::HoldCredits => matches!(op, Op::Release { .. }),
-            Fault::BusyUnbind => matches!(op, Op::Unbind { .. }),
-        }
+        fault.bears_on(op)
     }
 
-    fn lookup(op: &Op) -> Option<ProcName> {
-        match op {
-            Op::Resolve { peer, .. } => Some(*peer),
+    fn errand(op: &Op) -> Option<Errand> {
+        match *op {
+            Op::Resolve { peer, .. } => Some(Errand::Resolve(peer)),
+            Op::Stage { data, into, len } => Some(Errand::Stage { data, into, len }),
+            Op::Finish { at, tail } => Some(Errand::Write { at, tail }),
             Op::Register { .. }
             | Op::Arm { .. }
             | Op::Bind { .. }
@@ -629,40 +548,22 @@ impl Emulated for Nic {
             | Op::Send { .. }
             | Op::Next { .. }
             | Op::Release { .. }
-            | Op::Unbind { .. } => None,
+            | Op::Unbind { .. }
+            | Op::SendControl { .. }
+            | Op::MemRegister { .. }
+            | Op::MemDeregister { .. }
+            | Op::Put { .. }
+            | Op::Get { .. }
+            | Op::Atomic { .. }
+            | Op::Wake { .. } => None,
         }
     }
 
     fn found(op: &Op, card: Result<Address, Reason>) -> Option<Completion> {
-        match op {
-            Op::Resolve { ep, .. } => Some(Completion::Resolved { ep: *ep, card }),
-            Op::Register { .. }
-            | Op::Arm { .. }
-            | Op::Bind { .. }
-            | Op::PostDirected { .. }
-            | Op::PostWildcard { .. }
-            | Op::Cancel { .. }
-            | Op::Init { .. }
-            | Op::Send { .. }
-            | Op::Next { .. }
-            | Op::Release { .. }
-            | Op::Unbind { .. } => None,
+        if let Op::Resolve { ep, .. } = op {
+            return Some(Completion::Resolved { ep: *ep, card });
         }
-    }
-}
-
-impl Named for Packet {
-    const WORDS: &'static [&'static str] =
-        &["directed", "matched", "cancel", "cancelled", "smsg", "credit"];
-    fn word(&self) -> &'static str {
-        match self {
-            Packet::Datagram { body: Exchange::Directed(_), .. } => "directed",
-            Packet::Datagram { body: Exchange::Matched(_), .. } => "matched",
-            Packet::Datagram { body: Exchange::Cancel, .. } => "cancel",
-            Packet::Datagram { body: Exchange::Cancelled, .. } => "cancelled",
-            Packet::Smsg { .. } => "smsg",
-            Packet::Credit { .. } => "credit",
-        }
+        None
     }
 }
 

@@ -4,7 +4,9 @@ use alloc::vec;
 
 use super::*;
 use crate::id::{FragId, Tag};
+use crate::machine::Named;
 use crate::sink::Effects;
+use crate::ugni::access::Engine;
 use crate::ugni::{PostError, PostState};
 
 /// A NIC on a bench: what it puts on the wire stays there until it is carried.
@@ -14,6 +16,10 @@ struct Bench {
     now: Time,
     said: Vec<Completion>,
     wire: Vec<(Address, Packet)>,
+    /// What it wrote to its memory.
+    stored: Vec<(Place, u32)>,
+    /// It has asked its driver for an atomic.
+    modifies: bool,
 }
 
 /// Queues that a host polls.
@@ -21,6 +27,8 @@ const DATAGRAMS: u8 = 0;
 const LOCAL: u8 = 1;
 const REMOTE: u8 = 2;
 const CREDITS: u8 = 3;
+const RDMA: u8 = 4;
+const INTERRUPTS: u8 = 5;
 
 /// The endpoint of X for Y, of Y for X, and of Z for Y: all different, so that none is mistaken
 /// for another.
@@ -34,7 +42,8 @@ impl Bench {
     fn new(place: u32, config: Config, library: super::super::Config) -> Bench {
         let me = Address { nic: place, instance: 1 };
         let nic = Nic::new(me, config, library);
-        Bench { nic, now: Time::ZERO, said: Vec::new(), wire: Vec::new() }
+        let (said, wire, stored) = (Vec::new(), Vec::new(), Vec::new());
+        Bench { nic, now: Time::ZERO, said, wire, stored, modifies: false }
     }
 
     fn address(&self) -> Address {
@@ -49,6 +58,8 @@ impl Bench {
             match effect {
                 NicEffect::Completion(completion) => self.said.push(completion),
                 NicEffect::Packet { to, packet } => self.wire.push((to, packet)),
+                NicEffect::Store { at, len } => self.stored.push((at, len)),
+                NicEffect::Modify { .. } => self.modifies = true,
             }
         }
         verdict
@@ -607,4 +618,5 @@ fn a_deaf_wildcard_meets_who_waits_when_it_hears_again() {
     assert_eq!(x.read(DATAGRAMS), completed(Some(AT_X), &y, b'w'));
 }
 
+mod remote;
 mod smsg;

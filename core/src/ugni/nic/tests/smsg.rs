@@ -1,6 +1,7 @@
 //! Mailboxes, credits and queues, with messages carried by hand.
 
 use super::*;
+use crate::id::RegionId;
 
 // ---- mailboxes ---------------------------------------------------------------------------
 
@@ -116,7 +117,7 @@ fn mailboxes_are_set_up_only_where_both_ends_can_be() {
 
 #[test]
 fn slabs_are_registered_until_none_is_left() {
-    let config = Config { slabs: 1, ..Config::default() };
+    let config = Config { mdds: 1, ..Config::default() };
     let (mut x, _) = meet_with(config, Default::default());
     let mut register = || x.ask(Op::Register { slab: 0, mailboxes: 1 });
     assert_eq!(register(), [Completion::Registered { ok: true }]);
@@ -183,9 +184,9 @@ fn stream(x: &mut Bench, y: &mut Bench, from: u32, n: u32) -> Vec<u16> {
         carry(x, y);
         assert_eq!(y.receive(AT_Y), [text(seq)]);
     }
-    let credits = y.wire.iter().map(|(_, packet)| match packet {
-        Packet::Credit { freed, .. } => *freed,
-        Packet::Datagram { .. } | Packet::Smsg { .. } => panic!("not a credit: {packet:?}"),
+    let credits = y.wire.iter().map(|(_, packet)| {
+        let Packet::Credit { freed, .. } = packet else { panic!("not a credit: {packet:?}") };
+        *freed
     });
     credits.collect()
 }
@@ -498,6 +499,16 @@ fn every_fault_has_a_word_of_its_own_and_bears_on_some_op() {
         Op::Next { ep: AT_X },
         Op::Release { ep: AT_X },
         Op::Unbind { ep: AT_X },
+        Op::MemRegister { region: RegionId(1), len: 8 },
+        Op::Wake { to: Address::default(), id: 0 },
+        Op::Put {
+            to: Address::default(),
+            id: 0,
+            local: Place::default(),
+            remote: Place::default(),
+            len: 8,
+            engine: Engine::Fma,
+        },
     ];
     for (&fault, &word) in Fault::ALL.iter().zip(Fault::WORDS) {
         assert_eq!(fault.word(), word);
