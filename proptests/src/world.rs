@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use selvedge_core::rma::{Amo, Does, Place, Tail, Width};
 use selvedge_core::ugni::{Config, nic};
-use selvedge_core::{App, Fabric as Asking, Hold, NodeId, Notice, ProcName, Span, Tag};
+use selvedge_core::{App, Fabric as Asking, Hold, NodeId, Notice, ProcName, RegionId, Span, Tag};
 use selvedge_sim::draw::Draws;
 use selvedge_sim::explore::{Bounds, Space};
 use selvedge_sim::fabric::{Fabric, Routing, Strategy, Timing};
@@ -20,8 +21,20 @@ use selvedge_sim::world::World;
 /// The job that all small worlds run.
 pub const JOB: u32 = 1;
 
-/// Bytes of every message.
+/// Bytes of every message, but for the long ones, and of every operation on remote memory.
 pub const BYTES: u32 = 8;
+
+/// Bytes of a long message: not a whole number of words.
+pub const LONG: u32 = 18;
+
+/// The memory of every proc that peers may use: a word for atomics, then one slot a rank.
+pub const WINDOW: RegionId = RegionId(1);
+
+/// Its bytes.
+const WINDOW_BYTES: u32 = 64;
+
+/// Memory that only its own proc uses.
+const OWN: RegionId = RegionId(2);
 
 /// One thing that a proc asks for, and of which rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +45,73 @@ pub enum Ask {
     Send(u32),
     /// The end of a connection.
     Close(u32),
+    /// A message that does not fit the mailbox.
+    SendLong(u32),
+    /// The same out of memory that is registered.
+    SendPlaced(u32),
+    /// Our slot of a window is written.
+    Put(u32),
+    /// Our slot of a window is read.
+    Get(u32),
+    /// The same, to a place where no NIC can get it.
+    GetOdd(u32),
+    /// One is added to the word of a window, and what it was comes back.
+    Add(u32),
+    /// The word of a window is set to one, which may be done twice.
+    Set(u32),
+}
+
+impl Ask {
+    /// The rank that it is about.
+    #[must_use]
+    pub const fn rank(self) -> u32 {
+        match self {
+            Ask::Connect(rank)
+            | Ask::Send(rank)
+            | Ask::Close(rank)
+            | Ask::SendLong(rank)
+            | Ask::SendPlaced(rank)
+            | Ask::Put(rank)
+            | Ask::Get(rank)
+            | Ask::GetOdd(rank)
+            | Ask::Add(rank)
+            | Ask::Set(rank) => rank,
+        }
+    }
+
+    const fn is_message(self) -> bool {
+        matches!(self, Ask::Send(_) | Ask::SendLong(_) | Ask::SendPlaced(_))
+    }
+
+    const fn is_remote(self) -> bool {
+        matches!(
+            self,
+            Ask::SendPlaced(_)
+                | Ask::Put(_)
+                | Ask::Get(_)
+                | Ask::GetOdd(_)
+                | Ask::Add(_)
+                | Ask::Set(_)
+        )
+    }
+}
+
+/// The place of `rank`'s slot in any window.
+#[must_use]
+pub const fn slot(rank: u32) -> Place {
+    Place { region: WINDOW, offset: 8 + rank * BYTES }
+}
+
+/// The word of any window.
+#[must_use]
+pub const fn word() -> Place {
+    Place { region: WINDOW, offset: 0 }
+}
+
+/// What `rank` writes into its slots.
+#[must_use]
+pub const fn mark(rank: u32) -> [u8; BYTES as usize] {
+    [0x50 + rank as u8; BYTES as usize]
 }
 
 /// When a proc asks for the next thing on its list.
@@ -49,6 +129,8 @@ pub struct Script {
     asks: Arc<[Ask]>,
     pace: Pace,
     next: u16,
+    /// Whether it has memory for peers.
+    remote: bool,
 }
 
 impl Script {
@@ -61,13 +143,24 @@ impl Script {
     /// A proc that asks for everything at once.
     #[must_use]
     pub fn at_once(asks: &[Ask]) -> Script {
-        Script { asks: asks.into(), pace: Pace::AtOnce, next: 0 }
+        Script::new(asks, Pace::AtOnce)
     }
 
     /// A proc that asks for one thing after another.
     #[must_use]
     pub fn in_turn(asks: &[Ask]) -> Script {
-        Script { asks: asks.into(), pace: Pace::InTurn, next: 0 }
+        Script::new(asks, Pace::InTurn)
+    }
+
+    /// A proc that asks for nothing and has memory for peers.
+    #[must_use]
+    pub fn served() -> Script {
+        Script { remote: true, ..Script::idle() }
+    }
+
+    fn new(asks: &[Ask], pace: Pace) -> Script {
+        let script = Script { asks: asks.into(), pace, next: 0, remote: false };
+        Script { remote: script.is_remote(), ..script }
     }
 
     /// Whether everything on the list was asked for.
@@ -79,19 +172,49 @@ impl Script {
     /// The messages on the list.
     #[must_use]
     pub fn messages(&self) -> u64 {
-        self.asks.iter().filter(|ask| matches!(ask, Ask::Send(_))).count() as u64
+        self.asks.iter().filter(|ask| ask.is_message()).count() as u64
+    }
+
+    fn is_remote(&self) -> bool {
+        self.asks.iter().any(|ask| ask.is_remote())
     }
 
     fn go_on(&mut self, fabric: &mut impl Asking) {
         while let Some(&ask) = self.asks.get(usize::from(self.next)) {
             self.next += 1;
-            let name = |rank| ProcName { job: JOB, rank };
+            let to = ProcName { job: JOB, rank: ask.rank() };
+            let me = fabric.me().rank;
+            let own = |offset| Place { region: OWN, offset };
+            let one = |does, fetches| Amo::new(does, Width::Eight, fetches);
             match ask {
-                Ask::Connect(rank) => fabric.connect(name(rank)),
-                Ask::Send(rank) => {
-                    fabric.send(name(rank), Tag(0), BYTES, Hold::Copied);
+                Ask::Connect(_) => fabric.connect(to),
+                Ask::Close(_) => fabric.close(to),
+                Ask::Send(_) => {
+                    fabric.send(to, Tag(0), BYTES, Hold::Copied);
                 }
-                Ask::Close(rank) => fabric.close(name(rank)),
+                Ask::SendLong(_) => {
+                    fabric.send(to, Tag(0), LONG, Hold::Copied);
+                }
+                Ask::SendPlaced(_) => {
+                    let hold = Hold::Registered { at: own(32), tail: Tail::default() };
+                    fabric.send(to, Tag(0), LONG, hold);
+                }
+                Ask::Put(_) => {
+                    fabric.write(own(0), &mark(me));
+                    fabric.put(to, own(0), slot(me), BYTES);
+                }
+                Ask::Get(_) => {
+                    fabric.get(to, own(8), slot(me), BYTES);
+                }
+                Ask::GetOdd(_) => {
+                    fabric.get(to, own(17), slot(me), BYTES);
+                }
+                Ask::Add(_) => {
+                    fabric.atomic(to, one(Does::Add, true), word(), 1, 0);
+                }
+                Ask::Set(_) => {
+                    fabric.atomic(to, one(Does::Or, false), word(), 1, 0);
+                }
             }
             if self.pace == Pace::InTurn {
                 break;
@@ -105,11 +228,15 @@ impl Script {
         match (self.asks[usize::from(last)], notice) {
             (Ask::Connect(to), Notice::Connected { peer, .. } | Notice::Closed { peer, .. })
             | (Ask::Close(to), Notice::Closed { peer, .. }) => peer.rank == to,
+            (Ask::Connect(_) | Ask::Close(_), _) => false,
             (
-                Ask::Send(_),
-                Notice::Sent { .. } | Notice::Failed { .. } | Notice::Unknown { .. },
+                _,
+                Notice::Sent { .. }
+                | Notice::Done { .. }
+                | Notice::Failed { .. }
+                | Notice::Unknown { .. },
             ) => true,
-            (Ask::Connect(_) | Ask::Send(_) | Ask::Close(_), _) => false,
+            (_, _) => false,
         }
     }
 }
@@ -117,6 +244,10 @@ impl Script {
 impl App for Script {
     /// It begins a moment after it is up: so a search may let something go wrong before.
     fn start(&mut self, fabric: &mut impl Asking) {
+        if self.remote {
+            fabric.register(WINDOW, WINDOW_BYTES);
+            fabric.register(OWN, WINDOW_BYTES);
+        }
         if !self.is_through() {
             fabric.wake_after(Span::ZERO);
         }
@@ -203,6 +334,24 @@ pub fn timed<T: Simulated>(fabric: Fabric<T>, scripts: &[Script]) -> World<T, Sc
 pub fn tiny() -> Setup {
     let module = Config { smsg_credits: 2, slab_mailboxes: 1, ..Config::default() };
     Setup::new(module, nic::Config::default()).timeless(1)
+}
+
+/// The same where messages of more than eight bytes are fetched, into one buffer and out of one;
+/// and operations on remote memory are short, one at a time, and repeated once.
+#[must_use]
+pub fn tiny_remote() -> Setup {
+    let module = Config {
+        smsg_credits: 3,
+        slab_mailboxes: 1,
+        smsg_max: 8,
+        eager_max: 20,
+        eager_buffers: 1,
+        rdma_cq: 2,
+        rdma_retries: 1,
+        ..Config::default()
+    };
+    let nic = nic::Config { transaction_retries: 1, ..nic::Config::default() };
+    Setup::new(module, nic).timeless(1)
 }
 
 /// Every history of a crossbar with these procs.
