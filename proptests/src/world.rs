@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use selvedge_core::rma::{Amo, Does, Place, Tail, Width};
 use selvedge_core::ugni::{Config, nic};
-use selvedge_core::{App, Fabric as Asking, Hold, NodeId, Notice, ProcName, RegionId, Span, Tag};
+use selvedge_core::{
+    App, Fabric as Asking, FragId, Hold, NodeId, Notice, ProcName, RegionId, Span, Tag,
+};
 use selvedge_sim::draw::Draws;
 use selvedge_sim::explore::{Bounds, Space};
 use selvedge_sim::fabric::{Fabric, Routing, Strategy, Timing};
@@ -36,6 +38,9 @@ const WINDOW_BYTES: u32 = 64;
 /// Memory that only its own proc uses.
 const OWN: RegionId = RegionId(2);
 
+/// Its bytes.
+const OWN_BYTES: u32 = 256;
+
 /// One thing that a proc asks for, and of which rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ask {
@@ -57,7 +62,7 @@ pub enum Ask {
     GetOdd(u32),
     /// One is added to the word of a window, and what it was comes back.
     Add(u32),
-    /// The word of a window is set to one, which may be done twice.
+    /// A bit of the word of a window is set, which may be done twice.
     Set(u32),
 }
 
@@ -108,6 +113,9 @@ pub const fn word() -> Place {
     Place { region: WINDOW, offset: 0 }
 }
 
+/// The bit of it that [`Ask::Set`] sets, far above what is counted in it.
+pub const SET: u64 = 1 << 40;
+
 /// What `rank` writes into its slots.
 #[must_use]
 pub const fn mark(rank: u32) -> [u8; BYTES as usize] {
@@ -131,6 +139,46 @@ pub struct Script {
     next: u16,
     /// Whether it has memory for peers.
     remote: bool,
+    /// What became of its operations on remote memory, if somebody wants to know.
+    tally: Option<Tally>,
+}
+
+/// What became of operations on remote memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Tally {
+    out: Vec<(FragId, Ask)>,
+    /// What was done, and what it found.
+    pub done: Vec<(Ask, u64)>,
+    /// What was done or not.
+    pub maybe: Vec<Ask>,
+}
+
+impl Tally {
+    fn settle(&mut self, frag: FragId) -> Option<Ask> {
+        let at = self.out.iter().position(|(other, _)| *other == frag)?;
+        Some(self.out.remove(at).1)
+    }
+
+    fn hear(&mut self, notice: Notice) {
+        match notice {
+            Notice::Done { frag, value } => {
+                let ask = self.settle(frag);
+                self.done.extend(ask.map(|ask| (ask, value)));
+            }
+            Notice::Unknown { frag, .. } => {
+                let ask = self.settle(frag);
+                self.maybe.extend(ask);
+            }
+            Notice::Failed { frag, .. } => drop(self.settle(frag)),
+            Notice::Arrived { .. }
+            | Notice::Sent { .. }
+            | Notice::Connected { .. }
+            | Notice::Closed { .. }
+            | Notice::Trouble { .. }
+            | Notice::Registered { .. }
+            | Notice::Unregistered { .. } => {}
+        }
+    }
 }
 
 impl Script {
@@ -159,8 +207,33 @@ impl Script {
     }
 
     fn new(asks: &[Ask], pace: Pace) -> Script {
-        let script = Script { asks: asks.into(), pace, next: 0, remote: false };
-        Script { remote: script.is_remote(), ..script }
+        let remote = asks.iter().any(|ask| ask.is_remote());
+        Script { asks: asks.into(), pace, next: 0, remote, tally: None }
+    }
+
+    /// The operations on remote memory on the list.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        let all = self.asks.iter();
+        all.filter(|ask| ask.is_remote() && !ask.is_message()).count() as u64
+    }
+
+    /// The same, with a record of what becomes of its operations.
+    #[must_use]
+    pub fn tallied(self) -> Script {
+        Script { tally: Some(Tally::default()), remote: true, ..self }
+    }
+
+    /// That record.
+    #[must_use]
+    pub fn tally(&self) -> Option<&Tally> {
+        self.tally.as_ref()
+    }
+
+    /// How often it asks for `ask`.
+    #[must_use]
+    pub fn count(&self, ask: Ask) -> u64 {
+        self.asks.iter().filter(|&&other| other == ask).count() as u64
     }
 
     /// Whether everything on the list was asked for.
@@ -175,10 +248,6 @@ impl Script {
         self.asks.iter().filter(|ask| ask.is_message()).count() as u64
     }
 
-    fn is_remote(&self) -> bool {
-        self.asks.iter().any(|ask| ask.is_remote())
-    }
-
     fn go_on(&mut self, fabric: &mut impl Asking) {
         while let Some(&ask) = self.asks.get(usize::from(self.next)) {
             self.next += 1;
@@ -186,35 +255,34 @@ impl Script {
             let me = fabric.me().rank;
             let own = |offset| Place { region: OWN, offset };
             let one = |does, fetches| Amo::new(does, Width::Eight, fetches);
-            match ask {
-                Ask::Connect(_) => fabric.connect(to),
-                Ask::Close(_) => fabric.close(to),
-                Ask::Send(_) => {
-                    fabric.send(to, Tag(0), BYTES, Hold::Copied);
+            let name = match ask {
+                Ask::Connect(_) => {
+                    fabric.connect(to);
+                    None
                 }
-                Ask::SendLong(_) => {
-                    fabric.send(to, Tag(0), LONG, Hold::Copied);
+                Ask::Close(_) => {
+                    fabric.close(to);
+                    None
                 }
+                Ask::Send(_) => Some(fabric.send(to, Tag(0), BYTES, Hold::Copied)),
+                Ask::SendLong(_) => Some(fabric.send(to, Tag(0), LONG, Hold::Copied)),
                 Ask::SendPlaced(_) => {
-                    let hold = Hold::Registered { at: own(32), tail: Tail::default() };
-                    fabric.send(to, Tag(0), LONG, hold);
+                    // Memory of its own for each: what is on its way stays as it is.
+                    let at = own(32 + 24 * (u32::from(self.next) % 8));
+                    let hold = Hold::Registered { at, tail: Tail::default() };
+                    Some(fabric.send(to, Tag(0), LONG, hold))
                 }
                 Ask::Put(_) => {
                     fabric.write(own(0), &mark(me));
-                    fabric.put(to, own(0), slot(me), BYTES);
+                    Some(fabric.put(to, own(0), slot(me), BYTES))
                 }
-                Ask::Get(_) => {
-                    fabric.get(to, own(8), slot(me), BYTES);
-                }
-                Ask::GetOdd(_) => {
-                    fabric.get(to, own(17), slot(me), BYTES);
-                }
-                Ask::Add(_) => {
-                    fabric.atomic(to, one(Does::Add, true), word(), 1, 0);
-                }
-                Ask::Set(_) => {
-                    fabric.atomic(to, one(Does::Or, false), word(), 1, 0);
-                }
+                Ask::Get(_) => Some(fabric.get(to, own(8), slot(me), BYTES)),
+                Ask::GetOdd(_) => Some(fabric.get(to, own(17), slot(me), BYTES)),
+                Ask::Add(_) => Some(fabric.atomic(to, one(Does::Add, true), word(), 1, 0)),
+                Ask::Set(_) => Some(fabric.atomic(to, one(Does::Or, false), word(), SET, 0)),
+            };
+            if let (Some(tally), Some(name)) = (&mut self.tally, name) {
+                tally.out.push((name, ask));
             }
             if self.pace == Pace::InTurn {
                 break;
@@ -246,7 +314,7 @@ impl App for Script {
     fn start(&mut self, fabric: &mut impl Asking) {
         if self.remote {
             fabric.register(WINDOW, WINDOW_BYTES);
-            fabric.register(OWN, WINDOW_BYTES);
+            fabric.register(OWN, OWN_BYTES);
         }
         if !self.is_through() {
             fabric.wake_after(Span::ZERO);
@@ -258,6 +326,19 @@ impl App for Script {
     }
 
     fn notice(&mut self, fabric: &mut impl Asking, notice: Notice) {
+        if let Some(tally) = &mut self.tally {
+            tally.hear(notice);
+        }
+        if let Notice::Done { .. } = notice {
+            // A get brings nothing, or what we have put there, and no other bytes.
+            for offset in [8, 17] {
+                let mut got = [0; BYTES as usize];
+                fabric.read(Place { region: OWN, offset }, &mut got);
+                if got != [0; BYTES as usize] && got != mark(fabric.me().rank) {
+                    fabric.wrong("a get brings what was put");
+                }
+            }
+        }
         if self.pace == Pace::InTurn && self.is_answer(notice) {
             self.go_on(fabric);
         }

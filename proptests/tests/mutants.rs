@@ -9,8 +9,8 @@ use selvedge_core::{
     Address, Effect, Event, Machine, ProcName, Sink, Span, Time, Transport, Verdict, Violation,
 };
 use selvedge_proptests::world::{
-    Ask::{Close, Send},
-    Script, crossbar, shaken, timed, timeless, tiny,
+    Ask::{self, Add, Close, Send, SendLong},
+    Script, crossbar, shaken, timed, timeless, tiny, tiny_remote, word,
 };
 use selvedge_sim::explore::{Bounds, Outcome};
 use selvedge_sim::fabric::Strategy;
@@ -171,4 +171,65 @@ fn an_early_return_is_a_lack_of_safety() {
     }
     assert!(caught > 8, "{caught} of 16 seeds");
     assert_eq!(rules, BTreeSet::from([TWICE, BOTH, LOST]));
+}
+
+// ---- remote memory and long messages -----------------------------------------------------------
+
+fn search_long(mutant: Mutant, scripts: &[Script]) -> Option<Found> {
+    let setup = Wrong(mutant, tiny_remote());
+    let outcome = timeless::<Mutated>(setup, scripts, Bounds::default()).search(|_| true);
+    assert!(outcome.complete || outcome.found.is_some());
+    outcome.found
+}
+
+/// The mutant is caught by this rule where the sound module is not.
+#[track_caller]
+fn caught(mutant: Mutant, scripts: &[&[Ask]], rule: &str) {
+    let scripts: Vec<Script> = scripts.iter().map(|asks| Script::at_once(asks)).collect();
+    assert_eq!(search_long(Mutant::Sound, &scripts), None);
+    let found = search_long(mutant, &scripts).expect("the mutant is caught");
+    assert_eq!(found.rule, rule, "{mutant:?} {found:?}");
+}
+
+#[test]
+fn one_signal_is_not_enough() {
+    // The second signal meets nobody who waits for it.
+    let rule = "an answer to what was not asked";
+    caught(Mutant::TakesOneSignalForTwo, &[&[SendLong(1)], &[]], rule);
+}
+
+#[test]
+fn a_short_message_that_passes_a_long_one_is_caught() {
+    let order = "messages of one tag are delivered in the order of their commands";
+    caught(Mutant::LetsShortMessagesPass, &[&[SendLong(1), Send(1)], &[]], order);
+}
+
+#[test]
+fn what_is_parked_for_ever_is_a_lack_of_progress() {
+    let rule = "a state at rest can be reached from everywhere";
+    caught(Mutant::ForgetsWhatIsParked, &[&[SendLong(2)], &[SendLong(2)], &[]], rule);
+}
+
+/// What is counted at a peer, and what is known to be done, when errors come after the deed.
+fn added(mutant: Mutant) -> (u64, u64) {
+    let late = Rule {
+        what: What::Nic(Fault::RdmaErrorLate),
+        when: When::Rate { ppb: 500_000_000, from: Time::ZERO, until: Time::NEVER, most: None },
+        procs: None,
+    };
+    let setup = Wrong(mutant, Setup::default());
+    let fabric = shaken(crossbar(2, setup), 1, Strategy::Fifo, vec![late]);
+    let scripts = [Script::in_turn(&[Add(1); 16]), Script::served()].map(Script::tallied);
+    let mut world = timed::<Mutated>(fabric, &scripts);
+    assert_eq!(world.run(Time::NEVER, 1_000_000, false), End::Rest);
+    let counted = world.procs()[1].memory.read(word(), 8)[0];
+    let tally = world.procs()[0].app.tally().expect("it was asked for");
+    (u64::from(counted), (tally.done.len() + tally.maybe.len()) as u64)
+}
+
+#[test]
+fn an_atomic_is_done_once() {
+    assert_eq!(added(Mutant::Sound), (16, 16));
+    let (counted, asked) = added(Mutant::RepeatsAtomics);
+    assert!(counted > asked, "{counted} of {asked}");
 }

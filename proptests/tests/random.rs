@@ -12,8 +12,8 @@ use selvedge_core::ugni::nic::{self, Fault};
 use selvedge_core::ugni::{self, Module};
 use selvedge_core::{Nic, Reason, Span, Time};
 use selvedge_proptests::world::{
-    Ask::{Close, Connect, Send},
-    Script, crossbar, ring, shaken, timed,
+    Ask::{Add, Close, Connect, Get, GetOdd, Put, Send, SendLong, SendPlaced, Set},
+    BYTES, SET, Script, crossbar, mark, ring, shaken, slot, timed, word,
 };
 use selvedge_sim::fabric::Strategy as Schedule;
 use selvedge_sim::fault::{Harm, Rule, What, When};
@@ -155,7 +155,7 @@ fn once(mut faults: Vec<Wrong>) -> Vec<Wrong> {
 fn modules() -> impl Strategy<Value = ugni::Config> {
     let counts = (2_u64..=8, 1_u64..=3, 1_u64..=4, 1_u64..=40, 1_u64..=40);
     let queues = ((1_u64..=8, 1_u64..=8), 1_u64..=20, 1_u64..=8, 0_u64..=20, 1_u64..=10, 0_u64..=1);
-    (counts, queues).prop_map(|(counts, queues)| {
+    (counts, queues, memory()).prop_map(|(counts, queues, memory)| {
         let (smsg_credits, slab_mailboxes, slabs_max, waiting_max, copies_max) = counts;
         let (
             (sends, local_cq_reserve),
@@ -179,30 +179,63 @@ fn modules() -> impl Strategy<Value = ugni::Config> {
             connect_tries,
             reconnect,
             close_timeout: Span::from_ms(close_ms).0,
-            ..ugni::Config::default()
+            ..memory
         };
         assert!(is_legal(&config));
         config
     })
 }
 
-fn nics() -> impl Strategy<Value = nic::Config> {
-    let choices = (1_u64..=8, 0_u64..=1, 0_u64..=3, 0_u64..=1, 0_u64..=10, 0_u64..=3_000);
-    choices.prop_map(
-        |(credit_batch, credit_event, delay_us, announce_again, datagram_retries, early_ns)| {
-            let config = nic::Config {
-                credit_batch,
-                credit_event,
-                datagram_delay: Span::from_us(delay_us).0,
-                announce_again,
-                datagram_retries,
-                early_by: Span::from_ns(early_ns).0,
-                ..nic::Config::default()
-            };
-            assert!(is_legal(&config));
-            config
+/// Those of remote memory and long messages.
+fn memory() -> impl Strategy<Value = ugni::Config> {
+    let pick = prop::sample::select::<u64>;
+    let sizes = (pick(vec![8, 8_192]), 1_u64..=3, pick(vec![0, 4_096]), pick(vec![0, 2_048]));
+    let counts = (pick(vec![4, 1 << 20]), 2_u64..=4, 1_u64..=2, 1_u64..=9, 0_u64..=3);
+    (sizes, counts, 2_u64..=6, 0_u64..=2, 0_u64..=1).prop_map(
+        |(sizes, counts, regions_max, regions_reserve, wake_peers)| {
+            let (smsg_max, eager_buffers, fma_put_max, fma_get_max) = sizes;
+            let (get_max, rdma_cq, bte_max, rdma_waiting_max, rdma_retries) = counts;
+            ugni::Config {
+                smsg_max,
+                eager_max: 20,
+                eager_buffers,
+                fma_put_max,
+                fma_get_max,
+                get_max,
+                rdma_cq,
+                bte_max,
+                rdma_waiting_max,
+                rdma_retries,
+                regions_max,
+                regions_reserve,
+                wake_peers,
+                ..ugni::Config::default()
+            }
         },
     )
+}
+
+fn nics() -> impl Strategy<Value = nic::Config> {
+    let choices = (1_u64..=8, 0_u64..=1, 0_u64..=3, 0_u64..=1, 0_u64..=10, 0_u64..=3_000);
+    let memory = (1_u64..=8, 0_u64..=2, 0_u64..=1);
+    (choices, memory).prop_map(|(choices, (mdds, transaction_retries, aries))| {
+        let (credit_batch, credit_event, delay_us, announce_again, datagram_retries, early_ns) =
+            choices;
+        let config = nic::Config {
+            credit_batch,
+            credit_event,
+            datagram_delay: Span::from_us(delay_us).0,
+            announce_again,
+            datagram_retries,
+            early_by: Span::from_ns(early_ns).0,
+            mdds,
+            transaction_retries,
+            aries,
+            ..nic::Config::default()
+        };
+        assert!(is_legal(&config));
+        config
+    })
 }
 
 /// Whether every value lies within the bounds of its row.
@@ -222,6 +255,29 @@ fn scripts(procs: u32, asks: usize) -> impl Strategy<Value = Vec<Script>> {
         ];
         (prop::collection::vec(ask, 0..=asks), any::<bool>()).prop_map(|(asks, at_once)| {
             if at_once { Script::at_once(&asks) } else { Script::in_turn(&asks) }
+        })
+    };
+    (0..procs).map(script).collect::<Vec<_>>()
+}
+
+/// Scripts that also use each other's memory and send long messages.
+fn busy_scripts(procs: u32, asks: usize) -> impl Strategy<Value = Vec<Script>> {
+    let script = move |rank: u32| {
+        let peer = move || (1..procs).prop_map(move |step| (rank + step) % procs);
+        let ask = prop_oneof![
+            2 => peer().prop_map(Send),
+            1 => peer().prop_map(Close),
+            3 => peer().prop_map(SendLong),
+            1 => peer().prop_map(SendPlaced),
+            2 => peer().prop_map(Put),
+            2 => peer().prop_map(Get),
+            1 => peer().prop_map(GetOdd),
+            2 => peer().prop_map(Add),
+            1 => peer().prop_map(Set),
+        ];
+        (prop::collection::vec(ask, 0..=asks), any::<bool>()).prop_map(|(asks, at_once)| {
+            let script = if at_once { Script::at_once(&asks) } else { Script::in_turn(&asks) };
+            script.tallied()
         })
     };
     (0..procs).map(script).collect::<Vec<_>>()
@@ -285,8 +341,10 @@ fn run(drawn: &Drawn) -> Result<World<Module, Script>, TestCaseError> {
     // What is not called failed or unknown is called sent, and all that came.
     let watch = &world.watch;
     let (failed, unknown) = (total(&watch.failed), total(&watch.unknown));
-    prop_assert!(watch.delivered + failed <= watch.messages);
-    prop_assert!(watch.delivered + failed + unknown >= watch.messages);
+    let done = watch.delivered + watch.operations;
+    let operations: u64 = drawn.scripts.iter().map(Script::operations).sum();
+    prop_assert!(done + failed <= watch.messages + operations);
+    prop_assert!(done + failed + unknown >= watch.messages + operations);
     let asked: u64 = drawn.scripts.iter().map(Script::messages).sum();
     prop_assert_eq!(watch.messages, asked);
     Ok(world)
@@ -294,6 +352,52 @@ fn run(drawn: &Drawn) -> Result<World<Module, Script>, TestCaseError> {
 
 fn total(counts: &BTreeMap<Reason, u64>) -> u64 {
     counts.values().sum()
+}
+
+/// Memory holds what was put there, and nothing else: of what was done all, of what is of unknown
+/// fate all or nothing, of the rest nothing. Whoever has died knows nothing of its own.
+fn remembered(drawn: &Drawn, world: &World<Module, Script>) -> Result<(), TestCaseError> {
+    let mortal = drawn.death.map(|death| death.proc);
+    for target in world.procs().iter().filter(|proc| Some(proc.name.rank) != mortal) {
+        let rank = target.name.rank;
+        let read = |at| target.memory.read(at, BYTES);
+        let mut found = Vec::new();
+        let (mut least, mut most, mut set) = (0, 0, [false; 2]);
+        for proc in world.procs() {
+            let me = proc.name.rank;
+            let Some(tally) = proc.app.tally() else { continue };
+            let done = |ask| tally.done.iter().filter(|(other, _)| *other == ask).count() as u64;
+            let maybe = |ask| tally.maybe.iter().filter(|&&other| other == ask).count() as u64;
+            let dead = Some(me) == mortal;
+            let (put, blank) = (mark(me), [0; BYTES as usize]);
+            let there = read(slot(me));
+            let holds = |bytes: [u8; BYTES as usize]| *there == bytes;
+            let whole = holds(put) || holds(blank);
+            prop_assert!(whole, "{there:?} in the slot of {me} at {rank}");
+            if !dead {
+                let (sure, perhaps) = (done(Put(rank)), maybe(Put(rank)));
+                prop_assert!(!(sure > 0 && holds(blank)), "a put of {me} to {rank} is done");
+                prop_assert!(sure + perhaps > 0 || holds(blank), "{me} put nothing to {rank}");
+            }
+            // Two lives may have asked for all of it.
+            let lost = if dead { 2 * proc.app.count(Add(rank)) } else { maybe(Add(rank)) };
+            least += done(Add(rank));
+            most += done(Add(rank)) + lost;
+            set[0] |= done(Set(rank)) > 0;
+            set[1] |= done(Set(rank)) + maybe(Set(rank)) > 0 || dead;
+            let adds = tally.done.iter().filter(|(ask, _)| *ask == Add(rank));
+            found.extend(adds.map(|(_, value)| value & (SET - 1)));
+        }
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&read(word()));
+        let count = u64::from_le_bytes(bytes) & (SET - 1);
+        prop_assert!((least..=most).contains(&count), "{least} <= {count} <= {most} at {rank}");
+        let is_set = u64::from_le_bytes(bytes) & SET != 0;
+        prop_assert!((is_set || !set[0]) && (!is_set || set[1]), "{set:?} {is_set} at {rank}");
+        found.sort_unstable();
+        prop_assert!(found.windows(2).all(|two| two[0] != two[1]), "two found the same: {found:?}");
+    }
+    Ok(())
 }
 
 /// Every slot of every mailbox is accounted for: the sender holds a credit for it, or the
@@ -373,6 +477,28 @@ proptest! {
     ) {
         let again = again.map(Span::from_us);
         run(&Drawn { death: Some(Death { proc, at: Span::from_ns(at), again }), ..drawn })?;
+    }
+
+    /// Memory of each other, long messages and short ones, and every kind of fault.
+    #[test]
+    fn memory_is_what_was_put(
+        drawn in worlds(busy_scripts(3, 6), <nic::Nic as Nic>::FAULTS),
+    ) {
+        let world = run(&drawn)?;
+        remembered(&drawn, &world)?;
+    }
+
+    /// The same, and a proc dies, and perhaps comes back.
+    #[test]
+    fn memory_survives_the_death_of_a_peer(
+        drawn in worlds(busy_scripts(3, 6), <nic::Nic as Nic>::FAULTS),
+        (proc, at) in (0_u32..3, 0_u64..60_000),
+        again in prop::option::of(1_u64..3_000),
+    ) {
+        let again = again.map(Span::from_us);
+        let drawn = Drawn { death: Some(Death { proc, at: Span::from_ns(at), again }), ..drawn };
+        let world = run(&drawn)?;
+        remembered(&drawn, &world)?;
     }
 
     /// Many messages through few slots.

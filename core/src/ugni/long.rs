@@ -326,6 +326,10 @@ impl Module {
             && (sure || request.done.is_some())
         {
             request.sent = true;
+            #[cfg(feature = "mutants")]
+            if self.mutant == super::Mutant::TakesOneSignalForTwo {
+                request.done = request.done.or(Some(true));
+            }
             self.finish_request(ep, id);
             self.doubt(now, ep);
         }
@@ -650,6 +654,10 @@ impl Module {
 
     /// Whether a message lies before those in the mailbox of `ep`.
     pub(super) fn is_coming(&self, ep: EpId) -> bool {
+        #[cfg(feature = "mutants")]
+        if self.mutant == super::Mutant::LetsShortMessagesPass {
+            return false;
+        }
         self.long.is_coming(ep)
     }
 
@@ -667,8 +675,13 @@ impl Module {
         }
         while fx.room() > super::EFFECTS_MAX / 2 {
             let Some(ep) = self.long.due.pop_front() else { break };
-            self.start_parked(now, fx);
             self.hand_over(now, ep, fx);
+            #[cfg(feature = "mutants")]
+            if self.mutant == super::Mutant::ForgetsWhatIsParked {
+                continue;
+            }
+            // Buffers may have come free.
+            self.start_parked(now, fx);
             self.look_at_waiting(now, ep);
         }
     }

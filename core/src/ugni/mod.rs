@@ -130,6 +130,14 @@ pub enum Mutant {
     ForgetsRefusedPosts,
     /// A mailbox is given back when an attempt breaks, while the peer can still write into it.
     ReturnsMailboxesEarly,
+    /// A long message is over when it is announced: its buffer is free while the peer fetches.
+    TakesOneSignalForTwo,
+    /// A short message does not wait for the long one that was announced before it.
+    LetsShortMessagesPass,
+    /// A buffer that comes free is not offered to what is parked.
+    ForgetsWhatIsParked,
+    /// An atomic that may have been done is done again.
+    RepeatsAtomics,
 }
 
 /// What is kept of a peer for ever.

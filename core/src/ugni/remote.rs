@@ -342,6 +342,11 @@ impl Module {
         found: u64,
         fx: &mut impl Sink<Effect<Op>>,
     ) -> Verdict {
+        #[cfg(feature = "mutants")]
+        if self.mutant == super::Mutant::RepeatsAtomics && end == End::Recoverable {
+            // A refusal leaves no doubt, and this is none.
+            return self.rdma_refused(now, id, Refusal::Resource, fx);
+        }
         if end == End::Gone
             && let Some(Job { ep, .. }) = self.remote.job(id).copied()
         {

@@ -217,8 +217,9 @@ impl Window {
 
     /// The device is out of order: nothing more will be heard of what is in flight.
     pub fn abandon(&mut self, frags: &mut Slab<Frag>) -> Option<Frag> {
+        let frag = frags.pop_front(&mut self.flight)?;
         self.lost = true;
-        frags.pop_front(&mut self.flight)
+        Some(frag)
     }
 
     /// The peer gives `n` credits back. False if it did not owe them.
@@ -282,6 +283,20 @@ mod tests {
         assert_eq!((order, window.credits().held()), (alloc::vec![1, 2, 3], 3));
         let next = window.launch(&mut frags, &mut waiting).map(|(seq, frag)| (seq, frag.len));
         assert_eq!((next, window.epoch()), (Some((1, 1)), 1));
+    }
+
+    #[test]
+    fn a_quiet_connection_has_nothing_to_abandon() {
+        let (mut window, mut frags) = (Window::open(4), Slab::new());
+        assert_eq!(window.abandon(&mut frags), None);
+        assert_eq!(window.launch_now(&mut frags, user(0)), Some(0));
+        assert!(window.completed(0, Fate::Delivered, &mut frags));
+        assert_eq!(window.settle(&mut frags).map(|(_, sure)| sure), Some(true));
+        assert_eq!(window.launch_now(&mut frags, user(1)), Some(1));
+        assert_eq!(window.abandon(&mut frags), Some(user(1)));
+        assert_eq!(window.launch_now(&mut frags, user(2)), Some(2));
+        assert!(window.completed(2, Fate::Delivered, &mut frags));
+        assert_eq!(window.settle(&mut frags).map(|(_, sure)| sure), Some(false));
     }
 
     #[test]
