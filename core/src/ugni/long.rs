@@ -276,6 +276,7 @@ impl Module {
 
     /// A message of our own kind, as it waits.
     fn control(&mut self, control: Control) -> Frag {
+        self.apart = true;
         let number = self.long.next_control;
         self.long.next_control = number.wrapping_add(1);
         self.long.controls.insert(number, control);
@@ -471,7 +472,7 @@ impl Module {
 
     /// Whether requests to `ep` are not over.
     pub(super) fn has_asked(&self, ep: EpId) -> bool {
-        self.long.asked.range(of(ep)).next().is_some()
+        self.apart && self.long.asked.range(of(ep)).next().is_some()
     }
 
     // ---- what peers ask ------------------------------------------------------------------
@@ -488,6 +489,7 @@ impl Module {
             return Verdict::Stale;
         }
         self.touched = Some(ep);
+        self.apart = true;
         self.read += 1;
         fx.push(Effect::Op(Op::Release { ep }));
         fx.push(Effect::Op(Op::Next { ep }));
@@ -637,6 +639,9 @@ impl Module {
     /// The connection is of no use any more: what its peer has announced is not fetched, and
     /// what it asked for is not answered.
     pub(super) fn forget_peer_requests(&mut self, ep: EpId, fx: &mut impl Sink<Effect<Op>>) {
+        if !self.apart {
+            return;
+        }
         let keys: alloc::vec::Vec<(EpId, u32)> =
             self.long.coming.range((ep, 0)..=(ep, u32::MAX)).map(|(&key, _)| key).collect();
         for key in keys {
@@ -658,7 +663,7 @@ impl Module {
         if self.mutant == super::Mutant::LetsShortMessagesPass {
             return false;
         }
-        self.long.is_coming(ep)
+        self.apart && self.long.is_coming(ep)
     }
 
     /// Whether the peer waits for something that we do.

@@ -91,6 +91,8 @@ pub struct Module {
     /// Messages read from all mailboxes.
     read: u64,
     touched: Option<EpId>,
+    /// Whether `long` or `remote` was ever used: who does not need them does not look there.
+    apart: bool,
     /// After the local queue overran: the next endpoint to break.
     abandoning: Option<EpId>,
     /// Copied messages not answered yet.
@@ -238,6 +240,7 @@ impl Module {
             copies: 0,
             read: 0,
             touched: None,
+            apart: false,
             long: Long::default(),
             remote: Remote::default(),
             #[cfg(feature = "mutants")]
@@ -540,8 +543,11 @@ impl Machine for Module {
         };
         let first = self.deadlines.first().map(|(at, _)| at);
         let relook = self.relooks.front().map(|&(at, _)| at);
-        let (remote, long) = (self.remote_deadline(), self.long_deadline());
-        [wildcard, first, relook, self.scan.deadline(), remote, long].into_iter().flatten().min()
+        let all = [wildcard, first, relook, self.scan.deadline()].into_iter().flatten().min();
+        if !self.apart {
+            return all;
+        }
+        [all, self.remote_deadline(), self.long_deadline()].into_iter().flatten().min()
     }
 
     fn check(&self) -> Result<(), Violation> {

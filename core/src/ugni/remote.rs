@@ -121,6 +121,7 @@ impl Module {
         len: u32,
         fx: &mut impl Sink<Effect<Op>>,
     ) {
+        self.apart = true;
         self.remote.registrations.want(region, len);
         self.go_on_registering(now, fx);
     }
@@ -238,6 +239,7 @@ impl Module {
         access: Access,
         fx: &mut impl Sink<Effect<Op>>,
     ) {
+        self.apart = true;
         let route = self.remote.routes.entry(ep).or_default();
         self.remote.waiting.push_back(&mut route.waiting, Job { ep, owner, access });
         match route.reach {
@@ -635,3 +637,7 @@ impl Module {
             && self.remote.registrations.covers(from, len)
     }
 }
+
+#[cfg(test)]
+#[path = "remote_tests.rs"]
+mod tests;

@@ -22,8 +22,10 @@ impl Module {
                 Some(_) | None => break,
             }
         }
-        self.remote_expired(now, fx);
-        self.long_expired(now, fx);
+        if self.apart {
+            self.remote_expired(now, fx);
+            self.long_expired(now, fx);
+        }
         while let Some(&(at, ep)) = self.relooks.front() {
             if at > now || fx.room() == 0 {
                 break;
@@ -72,8 +74,7 @@ impl Module {
             && self.wildcard == Wildcard::Posted
             && self.scan == Scan::None
             && self.starving.is_empty()
-            && self.is_long_idle()
-            && self.is_remotely_idle()
+            && (!self.apart || self.is_long_idle() && self.is_remotely_idle())
     }
 
     /// Goes on with what is left, while there is room for effects.
@@ -108,8 +109,10 @@ impl Module {
             self.endpoints[ep.index()].listed = false;
             self.serve(now, ep, fx);
         }
-        self.work_on_long(now, fx);
-        self.work_remotely(now, fx);
+        if self.apart {
+            self.work_on_long(now, fx);
+            self.work_remotely(now, fx);
+        }
     }
 
     pub(super) fn list(&mut self, ep: EpId) {

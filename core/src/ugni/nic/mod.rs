@@ -96,6 +96,8 @@ pub struct Nic {
     local_overrun: bool,
     remote_overrun: bool,
     deaf: bool,
+    /// Whether `remote` was ever used: who does not need it does not look there.
+    apart: bool,
     armed: [u8; Fault::ALL.len()],
     endpoints: Vec<Endpoint>,
     mailboxes: Vec<Mailbox>,
@@ -137,6 +139,7 @@ impl Nic {
             pending: VecDeque::new(),
             wildcard: None,
             deaf: false,
+            apart: false,
             held: Vec::new(),
             done: VecDeque::new(),
             local: VecDeque::new(),
@@ -460,8 +463,8 @@ impl Emulated for Nic {
             1 => !self.local.is_empty() || self.local_overrun,
             2 => !self.arrivals.is_empty() || self.remote_overrun,
             3 => !self.credits.is_empty(),
-            4 => !self.remote.done.is_empty(),
-            5 => self.remote.interrupted,
+            4 => self.apart && !self.remote.done.is_empty(),
+            5 => self.apart && self.remote.interrupted,
             _ => false,
         }
     }

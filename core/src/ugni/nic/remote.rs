@@ -164,6 +164,7 @@ impl Nic {
             say(fx, Completion::RdmaRefused { id, why });
             return Verdict::Taken;
         }
+        self.apart = true;
         if call == Call::Wake && self.strike(Fault::LoseInterrupt) {
             self.remote.done.push_back(Done { id, end: End::Done, found: 0 });
             return Verdict::Taken;
@@ -276,6 +277,7 @@ impl Nic {
                 fx.push(NicEffect::Modify { at: remote, amo, operand, second });
             }
             Packet::Wake { serial } => {
+                self.apart = true;
                 self.remote.interrupted = true;
                 self.reply(from, serial, true, 0, fx);
             }
