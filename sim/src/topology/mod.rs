@@ -190,12 +190,14 @@ enum Shape {
 pub struct Topology {
     graph: DiGraph<Router, Wire>,
     shape: Shape,
+    /// Wires that differ: few, so that every hop finds them in the nearest cache.
     wires: Vec<Wire>,
-    enters: Vec<At>,
+    /// Which of them each link between routers is, and then that of injection and of ejection.
+    kinds: Vec<u32>,
+    /// Where the links between routers end.
+    targets: Vec<u32>,
     /// The router of each node.
     homes: Vec<u32>,
-    /// The injection link of the first node: how many links join routers.
-    between: u32,
 }
 
 impl Topology {
@@ -207,18 +209,19 @@ impl Topology {
         inject: Wire,
         eject: Wire,
     ) -> Self {
-        let links = graph.edge_count() + 2 * homes.len();
-        let (mut wires, mut enters) = (Vec::with_capacity(links), Vec::with_capacity(links));
-        for edge in graph.raw_edges() {
-            wires.push(edge.weight);
-            enters.push(At::Router(edge.target().index() as u32));
-        }
-        for (node, &home) in homes.iter().enumerate() {
-            wires.extend([inject, eject]);
-            enters.extend([At::Router(home), At::Node(NodeId(node as u32))]);
-        }
-        let between = graph.edge_count() as u32;
-        Topology { graph, shape, wires, enters, homes, between }
+        let mut wires = Vec::new();
+        let mut kind = |wire: Wire| {
+            let known = wires.iter().position(|&other| other == wire);
+            known.unwrap_or_else(|| {
+                wires.push(wire);
+                wires.len() - 1
+            }) as u32
+        };
+        let edges = graph.raw_edges();
+        let mut kinds: Vec<u32> = edges.iter().map(|edge| kind(edge.weight)).collect();
+        kinds.extend([kind(inject), kind(eject)]);
+        let targets = edges.iter().map(|edge| edge.target().index() as u32).collect();
+        Topology { graph, shape, wires, kinds, targets, homes }
     }
 
     /// How many nodes there are: they are numbered from zero.
@@ -236,31 +239,39 @@ impl Topology {
     /// How many links there are, of all kinds.
     #[must_use]
     pub fn links(&self) -> usize {
-        self.wires.len()
+        self.between() as usize + 2 * self.homes.len()
+    }
+
+    /// The injection link of the first node: how many links join routers.
+    #[inline]
+    fn between(&self) -> u32 {
+        self.targets.len() as u32
     }
 
     /// The link from a node to its router.
     #[must_use]
-    pub const fn inject(&self, node: NodeId) -> LinkId {
-        LinkId(self.between + 2 * node.0)
+    pub fn inject(&self, node: NodeId) -> LinkId {
+        LinkId(self.between() + 2 * node.0)
     }
 
     /// The link from its router to a node.
     #[must_use]
-    pub const fn eject(&self, node: NodeId) -> LinkId {
-        LinkId(self.between + 2 * node.0 + 1)
+    pub fn eject(&self, node: NodeId) -> LinkId {
+        LinkId(self.between() + 2 * node.0 + 1)
     }
 
     /// What a link is made of.
     #[must_use]
     pub fn wire(&self, link: LinkId) -> &Wire {
-        &self.wires[link.index()]
+        let between = self.between();
+        let place = if link.0 < between { link.0 } else { between + (link.0 - between) % 2 };
+        &self.wires[self.kinds[place as usize] as usize]
     }
 
     /// Where a link begins.
     #[must_use]
     pub fn leaves(&self, link: LinkId) -> At {
-        match link.0.checked_sub(self.between) {
+        match link.0.checked_sub(self.between()) {
             None => At::Router(self.graph.raw_edges()[link.index()].source().index() as u32),
             Some(end) if end % 2 == 0 => At::Node(NodeId(end / 2)),
             Some(end) => At::Router(self.homes[end as usize / 2]),
@@ -270,7 +281,11 @@ impl Topology {
     /// Where a link ends.
     #[must_use]
     pub fn enters(&self, link: LinkId) -> At {
-        self.enters[link.index()]
+        match link.0.checked_sub(self.between()) {
+            None => At::Router(self.targets[link.index()]),
+            Some(end) if end % 2 == 0 => At::Router(self.homes[end as usize / 2]),
+            Some(end) => At::Node(NodeId(end / 2)),
+        }
     }
 
     /// The router a node sits on.
