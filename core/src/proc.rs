@@ -35,10 +35,10 @@ pub type ProcTable = Table<ProcName>;
 /// order of numbers, so nothing leaks from the layout.
 #[derive(Clone, Debug, Default)]
 pub struct Table<N> {
-    names: Vec<N>,
     /// The name, so that a look-up is one look, and its number plus one; zero is a free slot.
     /// A power of two, at most three quarters full.
     slots: Vec<(N, u32)>,
+    names: Vec<N>,
 }
 
 impl<N: Name> Table<N> {

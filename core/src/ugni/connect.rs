@@ -284,9 +284,16 @@ pub enum Effect {
     },
 }
 
-/// A connection.
+/// A connection. Laid out by hand: what every message touches comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(C)]
 pub struct Link {
+    /// The messages in flight and the credits for more. Empty before `Ready`.
+    pub window: Window,
+    /// Where it stands.
+    pub state: State,
+    /// Our datagram.
+    pub post: Post,
     /// This attempt.
     pub generation: Generation,
     /// The newest attempt of the peer that was accepted, or ended before it was.
@@ -295,12 +302,6 @@ pub struct Link {
     pub tie: Tie,
     /// How often something had to be repeated in this attempt.
     pub tries: u8,
-    /// Our datagram.
-    pub post: Post,
-    /// Where it stands.
-    pub state: State,
-    /// The messages in flight and the credits for more. Empty before `Ready`.
-    pub window: Window,
 }
 
 /// The most effects of one step.

@@ -84,36 +84,36 @@ pub struct Identity {
 /// Laid out by hand: what every step and every look at the deadlines touches comes first, and so
 /// lies in few cache lines. In a world of a thousand modules that is a quarter of the time.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Module {
     /// Entries of the local queue that sends may still take. A goodbye may overdraw them.
     slots: i64,
-    /// Messages read from all mailboxes.
-    read: u64,
     touched: Option<EpId>,
     /// Whether `long` or `remote` was ever used: who does not need them does not look there.
     apart: bool,
     /// After the local queue overran: the next endpoint to break.
     abandoning: Option<EpId>,
-    /// Copied messages not answered yet.
-    copies: u32,
     wildcard: Wildcard,
     scan: Scan,
+    /// Copied messages not answered yet.
+    copies: u32,
     /// Endpoints whose waiting messages may go, oldest first.
     work: VecDeque<EpId>,
     /// Messages that have to be given up, and why.
     doomed: VecDeque<Doomed>,
-    deadlines: Deadlines,
-    endpoints: Vec<Endpoint>,
-    links: Vec<Slot>,
-    frags: Slab<Frag>,
-    procs: ProcTable,
-    config: Arc<Config>,
-    me: Identity,
     /// Endpoints to look at again, in the order of time.
     relooks: VecDeque<(Time, EpId)>,
     /// Attempts that found no mailbox, oldest first.
     starving: VecDeque<EpId>,
+    endpoints: Vec<Endpoint>,
+    links: Vec<Slot>,
+    config: Arc<Config>,
+    /// Messages read from all mailboxes.
+    read: u64,
+    frags: Slab<Frag>,
+    procs: ProcTable,
+    deadlines: Deadlines,
+    me: Identity,
     free_links: Vec<u32>,
     mailboxes: Mailboxes,
     long: Long,
@@ -142,15 +142,12 @@ pub enum Mutant {
     RepeatsAtomics,
 }
 
-/// What is kept of a peer for ever.
+/// What is kept of a peer for ever. Laid out by hand: attempts are rarer than messages.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 struct Endpoint {
     link: Option<LinkId>,
     waiting: List,
-    /// Our last attempt.
-    generation: Generation,
-    /// The peer's last attempt, as far as it was heard.
-    heard: Generation,
     reading: Reading,
     listed: bool,
     /// The application asked for the connection.
@@ -163,24 +160,31 @@ struct Endpoint {
     held: bool,
     /// The peer has time to do what it was asked; then it is asked whether it lives.
     doubted: bool,
+    /// Our last attempt.
+    generation: Generation,
+    /// The peer's last attempt, as far as it was heard.
+    heard: Generation,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct LinkId(u32);
 
-/// What is kept of a peer while there is a connection, or an attempt at one.
+/// What is kept of a peer while there is a connection, or an attempt at one. Laid out by hand:
+/// a message touches the first cache line, and no other.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 struct Slot {
+    /// Whether the device has set the mailboxes up. If it would not, reading ours takes another
+    /// try.
+    paired: bool,
+    bound: bool,
     link: Link,
     /// Where the peer is.
     address: Option<Address>,
-    bound: bool,
     /// Where its last call came from: a peer that comes back may be elsewhere.
     caller: Option<Address>,
     /// The mailboxes, ours and theirs, once there are two.
     pair: Option<(MboxId, Peer)>,
-    /// Whether the device has set them up. If it would not, reading ours takes another try.
-    paired: bool,
 }
 
 /// Whether a mailbox is being read. A second event meanwhile leaves a mark, so that whoever

@@ -15,11 +15,10 @@ use crate::ugni::{Completion, Content, MboxId};
 
 use super::{ControlPacket, Fault, Fx, Later, Local, Nic, Packet, What, say};
 
-/// A GNI endpoint.
+/// A GNI endpoint. Laid out by hand: what reading a message touches comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
 pub(super) struct Endpoint {
-    /// Bound to whom.
-    pub(super) to: Option<Address>,
     /// Set up with which mailboxes.
     pub(super) smsg: Option<Smsg>,
     /// Sends whose fate is not known.
@@ -34,6 +33,8 @@ pub(super) struct Endpoint {
     heard: u16,
     /// The epoch whose sends are all refused.
     refused: Option<u8>,
+    /// Bound to whom.
+    pub(super) to: Option<Address>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

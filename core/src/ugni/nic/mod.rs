@@ -84,13 +84,14 @@ enum Local {
 /// A GNI NIC as one proc sees it. Laid out by hand, like the module: what its host polls and what
 /// a message touches comes first.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Nic {
     local: VecDeque<Local>,
     arrivals: VecDeque<u32>,
     done: VecDeque<Done>,
     credits: VecDeque<EpId>,
     later: Vec<(Time, Later)>,
+    library: Arc<super::Config>,
     /// Entries of `local` that are credit returns.
     hidden: u32,
     local_overrun: bool,
@@ -100,10 +101,9 @@ pub struct Nic {
     apart: bool,
     armed: [u8; Fault::ALL.len()],
     endpoints: Vec<Endpoint>,
-    mailboxes: Vec<Mailbox>,
-    unread: Slab<Unread>,
     config: Arc<Config>,
-    library: Arc<super::Config>,
+    unread: Slab<Unread>,
+    mailboxes: Vec<Mailbox>,
     me: Address,
     slabs: u32,
     returns: VecDeque<EpId>,
