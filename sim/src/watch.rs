@@ -91,6 +91,9 @@ pub struct Found {
     pub around: Vec<String>,
 }
 
+/// So many checks of what a step touched are one check of the whole.
+const WHOLE: u64 = 4_096;
+
 /// How many events a finding shows.
 const AROUND: usize = 24;
 
@@ -115,6 +118,9 @@ pub struct Watch<T: Simulated> {
     pub events: u64,
     /// Steps of transports.
     pub steps: u64,
+    /// The step after which what it touched is checked next, and the one after which all is.
+    check_at: u64,
+    whole_at: u64,
     /// Messages asked for.
     pub messages: u64,
     /// Messages delivered.
@@ -160,6 +166,8 @@ impl<T: Simulated> Watch<T> {
             checkpoints: Vec::new(),
             events: 0,
             steps: 0,
+            check_at: watching.check_every,
+            whole_at: WHOLE * watching.check_every,
             messages: 0,
             delivered: 0,
             operations: 0,
@@ -204,16 +212,20 @@ impl<T: Simulated> Watch<T> {
         }
     }
 
-    /// Whether what the last event touched is to be checked.
+    /// Whether what the last step touched is to be checked.
     #[inline]
-    pub(crate) fn is_due(&self) -> bool {
-        self.steps.is_multiple_of(self.watching.check_every)
+    pub(crate) fn is_due(&mut self) -> bool {
+        let due = self.steps >= self.check_at;
+        self.check_at += u64::from(due) * self.watching.check_every;
+        due
     }
 
     /// Whether the whole is to be checked.
     #[inline]
-    pub(crate) fn is_whole_due(&self) -> bool {
-        self.steps.is_multiple_of(4_096 * self.watching.check_every)
+    pub(crate) fn is_whole_due(&mut self) -> bool {
+        let due = self.steps >= self.whole_at;
+        self.whole_at += u64::from(due) * WHOLE * self.watching.check_every;
+        due
     }
 
     /// Whether anybody wants single events.

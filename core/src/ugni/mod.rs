@@ -547,11 +547,15 @@ impl Machine for Module {
         };
         let first = self.deadlines.first().map(|(at, _)| at);
         let relook = self.relooks.front().map(|&(at, _)| at);
-        let all = [wildcard, first, relook, self.scan.deadline()].into_iter().flatten().min();
-        if !self.apart {
-            return all;
+        // As times and not as options: asked before and after every step.
+        let earliest = |all: [Option<Time>; 4]| {
+            all.map(|at| at.unwrap_or(Time::NEVER)).into_iter().fold(Time::NEVER, Time::min)
+        };
+        let mut at = earliest([wildcard, first, relook, self.scan.deadline()]);
+        if self.apart {
+            at = earliest([Some(at), self.remote_deadline(), self.long_deadline(), None]);
         }
-        [all, self.remote_deadline(), self.long_deadline()].into_iter().flatten().min()
+        (at != Time::NEVER).then_some(at)
     }
 
     fn check(&self) -> Result<(), Violation> {

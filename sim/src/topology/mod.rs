@@ -383,6 +383,7 @@ impl Topology {
 
     /// The same towards a router, which must be another one.
     #[must_use]
+    #[inline]
     pub fn towards(&self, router: u32, to: u32, down: &mut Down) -> Option<LinkId> {
         if down.is_clear() {
             return self.towards_whole(router, to);

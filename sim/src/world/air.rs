@@ -33,9 +33,10 @@ pub(super) struct Air<T: Simulated> {
     links: Links,
     pub(super) down: Down,
     pub(super) rules: Vec<Active>,
-    /// Rules that bear on packets, and on ops: few or none, looked at often.
+    /// Rules that bear on packets, and faults of NICs that have a rate and strike ops: few or
+    /// none, looked at often.
     pub(super) packet_rules: Vec<u32>,
-    pub(super) op_rules: Vec<u32>,
+    op_rules: Vec<(u32, Fault<T>)>,
     pub(super) modex_rules: Vec<u32>,
     pub(super) cards: Vec<CardBytes>,
     /// Events scheduled so far: the tie-breaker.
@@ -112,7 +113,15 @@ impl<T: Simulated> Air<T> {
             down: Down::default(),
             rules: Active::all(&fabric.plan),
             packet_rules: which(|what| matches!(what, Wrong::Packets { .. } | Wrong::Partition(_))),
-            op_rules: which(|what| matches!(what, Wrong::Nic(_))),
+            op_rules: (0..)
+                .zip(&fabric.plan.0)
+                .filter_map(|(at, rule)| {
+                    let (Wrong::Nic(fault), When::Rate { .. }) = (&rule.what, &rule.when) else {
+                        return None;
+                    };
+                    Some((at, *fault))
+                })
+                .collect(),
             modex_rules: which(|what| {
                 matches!(what, Wrong::ModexMissing | Wrong::ModexLate(_) | Wrong::ModexStale)
             }),
@@ -607,12 +616,9 @@ impl<T: Simulated> Around<T> for Surroundings<'_, T> {
     fn strike(&mut self, now: Time, proc: u32, op: &Op<T>) -> Option<Fault<T>> {
         let Surroundings { fabric, air, watch } = self;
         for nth in 0..air.op_rules.len() {
-            let at = air.op_rules[nth];
-            let rule = &fabric.plan.0[at as usize];
-            let Wrong::Nic(fault) = rule.what else { continue };
+            let (at, fault) = air.op_rules[nth];
             if T::Nic::bears_on(fault, op)
-                && rule.concerns(proc)
-                && matches!(rule.when, When::Rate { .. })
+                && fabric.plan.0[at as usize].concerns(proc)
                 && air.strikes(fabric, now, at, proc, Purpose::NicFault)
             {
                 // What comes of it may be seen before the turn is over.

@@ -249,13 +249,13 @@ impl Nic {
             2 => {
                 if core::mem::take(&mut self.remote_overrun) {
                     say(fx, Completion::RemoteOverrun);
-                } else if let Some(index) = self.arrivals.pop_front() {
+                } else if let Some(index) = next(&mut self.arrivals) {
                     say(fx, Completion::Arrival { index });
                 }
                 Verdict::Taken
             }
             3 => {
-                if let Some(ep) = self.credits.pop_front() {
+                if let Some(ep) = next(&mut self.credits) {
                     let n = core::mem::take(&mut self.endpoint(ep).returned);
                     if n > 0 {
                         say(fx, Completion::Credits { ep, n });
@@ -280,7 +280,7 @@ impl Nic {
             say(fx, Completion::LocalOverrun);
             return Verdict::Taken;
         }
-        while let Some(entry) = self.local.pop_front() {
+        while let Some(entry) = next(&mut self.local) {
             match entry {
                 Local::Hidden => self.hidden -= 1,
                 Local::Done { ep, seq, delivered } => {
@@ -354,6 +354,16 @@ impl Nic {
         }
         &mut self.endpoints[ep.index()]
     }
+}
+
+/// The next of a queue. One that runs empty begins again where its buffer begins, so that it
+/// does not wander through memory.
+fn next<E>(queue: &mut VecDeque<E>) -> Option<E> {
+    let next = queue.pop_front();
+    if queue.is_empty() {
+        queue.clear();
+    }
+    next
 }
 
 fn say(fx: &mut impl Sink<Fx>, completion: Completion) {
