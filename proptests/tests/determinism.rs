@@ -142,11 +142,11 @@ fn a_rule_that_never_strikes_changes_nothing() {
 fn histories_stay_what_they_are() {
     let pinned = [
         (0xf127_1d0a_72bf_6b0b, 212),
-        (0x9bce_a221_79a4_0bb4, 310),
+        (0x5a9d_2c6d_0ce1_3451, 310),
         (0x392b_dc14_ab39_8089, 238),
         (0x3cca_97d5_5d5a_932b, 298),
-        (0xfdc3_e082_da1d_8b14, 243),
-        (0x9502_92c9_de11_ab17, 292),
+        (0xfd8a_4687_7b41_965b, 243),
+        (0x4664_e096_7a4e_8616, 292),
     ];
     let ran = [0, 1, 2, 3, 4, 5].map(|seed| {
         let Trace { digest, events, .. } = run(seed);

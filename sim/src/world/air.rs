@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge_core::modex::{Card, CardBytes};
+use selvedge_core::pending::Slab;
 use selvedge_core::{Address, Nic, NodeId, ProcName, Reason, Span, Time};
 
 use crate::draw::{Draws, Purpose};
@@ -28,6 +29,8 @@ pub(super) struct Air<T: Simulated> {
     free: Vec<u32>,
     /// The bytes that packets bring, of those that bring some.
     payloads: BTreeMap<u32, Payload>,
+    /// News that waits for the senders' hosts, in the lists of [`Host`](super::Host).
+    pub(super) news: Slab<News<Receipt<T>>>,
     /// What is known of the few packets that do not simply go their way.
     asides: BTreeMap<u32, Aside>,
     links: Links,
@@ -60,7 +63,7 @@ pub(super) enum Item {
     Obituary(u32),
 }
 
-/// A packet on its way, and afterwards the news of it on its way back.
+/// A packet on its way, and afterwards, if it did not get through, the news of it.
 ///
 /// One cache line: a world of a thousand hosts has thousands on their way, and looks at each
 /// at every hop.
@@ -70,7 +73,20 @@ pub(super) struct Flight<T: Simulated> {
     pub(super) from: Address,
     pub(super) to: Address,
     pub(super) packet: Option<Packet<T>>,
-    pub(super) stage: Stage<Receipt<T>>,
+    pub(super) stage: Stage,
+}
+
+/// What its sender will know of a packet that arrived. Nobody waits for it, so it is no event of
+/// its own: it lies here until the sender's host looks, and until then changes nothing that
+/// anybody could see.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct News<R> {
+    /// When it is there.
+    pub(super) due: Time,
+    pub(super) receipt: R,
+    /// Which life of the sender it is for.
+    pub(super) instance: u32,
+    pub(super) rejected: bool,
 }
 
 /// What stands beside a packet, if it has to.
@@ -83,15 +99,13 @@ struct Aside {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stage<R> {
+pub(super) enum Stage {
     /// Its head is at the end of a link. An echo is a copy that the fabric made: nobody waits
     /// for news of it. With `aside`, more stands beside.
     Hop { previous: LinkId, slowest: Span, echo: bool, aside: bool },
     /// It is at the NIC that it is for.
     Arrive { echo: bool },
-    /// It was there.
-    Fate { receipt: R, rejected: bool },
-    /// It was not.
+    /// It did not get through.
     Lost,
     /// Nobody lives there.
     Void,
@@ -108,6 +122,7 @@ impl<T: Simulated> Air<T> {
             flights: Vec::new(),
             free: Vec::new(),
             payloads: BTreeMap::new(),
+            news: Slab::new(),
             asides: BTreeMap::new(),
             links: Links::new(&fabric.topology, fabric.timing.queue_bytes),
             down: Down::default(),
@@ -277,7 +292,7 @@ impl<T: Simulated> Air<T> {
         now: Time,
         (from, to): (Address, Address),
         packet: Packet<T>,
-        stage: Stage<Receipt<T>>,
+        stage: Stage,
     ) {
         let flight = Flight { from, to, packet: Some(packet), stage };
         let at = self.put(flight);
@@ -369,39 +384,15 @@ impl<T: Simulated> Air<T> {
         true
     }
 
-    /// The response to a packet is on its way back: quiet links, no load, so one event.
-    pub(super) fn answer(
-        &mut self,
-        fabric: &Fabric<T>,
-        now: Time,
-        at: u32,
-        receipt: Receipt<T>,
-        rejected: bool,
-    ) {
-        let flight = &mut self.flights[at as usize];
-        flight.stage = Stage::Fate { receipt, rejected };
-        let (from, to) = (flight.from, flight.to);
-        let back = now + fabric.quiet(NodeId(to.nic), NodeId(from.nic), 0);
-        self.schedule_for(fabric, proc_of(from), back, Item::Flight(at));
-    }
-
     /// A packet does not get through; its sender will know in a while.
-    pub(super) fn lose(
-        &mut self,
-        fabric: &Fabric<T>,
-        now: Time,
-        at: u32,
-        stage: Stage<Receipt<T>>,
-    ) {
+    pub(super) fn lose(&mut self, fabric: &Fabric<T>, now: Time, at: u32, stage: Stage) {
         let flight = &mut self.flights[at as usize];
         if let Stage::Hop { echo: true, .. } | Stage::Arrive { echo: true } = flight.stage {
             return self.free(at);
         }
         let after = match stage {
             Stage::Void => fabric.timing.death,
-            Stage::Hop { .. } | Stage::Arrive { .. } | Stage::Fate { .. } | Stage::Lost => {
-                fabric.timing.loss
-            }
+            Stage::Hop { .. } | Stage::Arrive { .. } | Stage::Lost => fabric.timing.loss,
         };
         let from = flight.from;
         self.straighten(at);

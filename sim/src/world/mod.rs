@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use selvedge_core::modex::Card;
-use selvedge_core::{Address, App, Machine, Nic, NicEvent, ProcName, Span, Time, Verdict};
+use selvedge_core::pending::List;
+use selvedge_core::{Address, App, Machine, Nic, NicEvent, NodeId, ProcName, Span, Time, Verdict};
 
 use crate::fabric::Fabric;
 use crate::proc::{Proc, Scratch};
-use crate::simulated::Simulated;
+use crate::simulated::{Receipt, Simulated};
 use crate::trace::{What, address, proc_of};
 use crate::watch::{Kind, Watch, Watching};
 
@@ -19,7 +20,7 @@ mod active;
 mod air;
 mod rules;
 
-use air::{Air, Flight, Item, Stage, Surroundings};
+use air::{Air, Flight, Item, News, Stage, Surroundings};
 
 /// A world.
 #[derive(Clone, Debug)]
@@ -44,6 +45,8 @@ struct Host {
     busy: Time,
     /// What it takes longer for each event.
     slow: Span,
+    /// News of its packets, by time; the NIC has those that are due as soon as anybody looks.
+    news: List,
     paused: bool,
     dead: bool,
 }
@@ -80,6 +83,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
             turn: Time::NEVER,
             busy: Time::ZERO,
             slow: Span::ZERO,
+            news: List::EMPTY,
             paused: false,
             dead: false,
         };
@@ -200,6 +204,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         if host.paused {
             return;
         }
+        self.hear(rank);
         let World { fabric, procs, air, watch, scratch, now, .. } = self;
         let (now, batch) = (*now, fabric.timing.batch);
         let proc = &mut procs[rank as usize];
@@ -221,7 +226,9 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         host.busy = self.now + cost * u64::from(handled);
         let proc = &self.procs[rank as usize];
         let next = if proc.nic.any_ready() { self.now } else { proc.next_deadline() };
-        self.call(rank, next);
+        let news = self.air.news.front(&host.news);
+        let seen = news.map_or(Time::NEVER, |news| news.due + self.fabric.timing.lazy);
+        self.call(rank, next.min(seen));
     }
 
     /// The host is to have a turn at `at`, or as soon after as it is free.
@@ -262,7 +269,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
                 }
             }
             Stage::Arrive { echo } => self.arrive(at, echo),
-            Stage::Fate { .. } | Stage::Lost | Stage::Void => self.fate(at),
+            Stage::Lost | Stage::Void => self.fate(at),
         }
     }
 
@@ -277,6 +284,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         if !alive {
             return self.air.lose(&self.fabric, self.now, at, Stage::Void);
         }
+        self.hear(rank);
         let Some(packet) = self.air.flights[at as usize].packet.take() else { return };
         if self.watch.is_curious() {
             let what = What::Came { from: proc_of(from), packet: packet.clone() };
@@ -291,17 +299,46 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         if let Verdict::Broken(selvedge_core::Fault::Peer(rule)) = verdict {
             self.watch.odd(self.now, rank, rule);
         }
-        match receipt {
-            Some(receipt) => {
-                let rejected = matches!(verdict, Verdict::Broken(_));
-                self.air.answer(&self.fabric, self.now, at, receipt, rejected);
-            }
-            None => self.air.free(at),
+        self.air.free(at);
+        if let Some(receipt) = receipt {
+            self.answer(from, to, receipt, matches!(verdict, Verdict::Broken(_)));
         }
         self.look(rank);
     }
 
-    /// The sender of a packet learns what became of it.
+    /// The response to a packet is on its way back, over quiet links and without load. Its host
+    /// will see in a while.
+    fn answer(&mut self, from: Address, to: Address, receipt: Receipt<T>, rejected: bool) {
+        let due = self.now + self.fabric.quiet(NodeId(to.nic), NodeId(from.nic), 0);
+        let news = News { due, receipt, instance: from.instance, rejected };
+        let rank = proc_of(from);
+        let list = &mut self.hosts[rank as usize].news;
+        self.air.news.insert_before(list, news, |other| other.due > due);
+        self.call(rank, due + self.fabric.timing.lazy);
+    }
+
+    /// The NIC of `rank` has the news that is due.
+    fn hear(&mut self, rank: u32) {
+        let World { fabric, procs, hosts, air, watch, scratch, now, .. } = self;
+        let (proc, list) = (&mut procs[rank as usize], &mut hosts[rank as usize].news);
+        while air.news.front(list).is_some_and(|news| news.due <= *now)
+            && let Some(News { receipt, instance, rejected, due }) = air.news.pop_front(list)
+        {
+            watch.events += 1;
+            if instance != proc.address.instance {
+                continue;
+            }
+            let event = if rejected {
+                NicEvent::Rejected { receipt }
+            } else {
+                NicEvent::Delivered { receipt }
+            };
+            let mut around = Surroundings { fabric, air, watch };
+            let _ = proc.nic_event(due, event, &[], scratch, &mut around);
+        }
+    }
+
+    /// The sender of a packet learns that it did not get through.
     fn fate(&mut self, at: u32) {
         self.watch.events += 1;
         let flight = &mut self.air.flights[at as usize];
@@ -312,6 +349,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         if self.hosts[rank as usize].dead || self.procs[rank as usize].address != from {
             return;
         }
+        self.hear(rank);
         let World { fabric, procs, air, watch, scratch, now, .. } = self;
         let (now, proc) = (*now, &mut procs[rank as usize]);
         if let Some(packet) = &packet
@@ -324,13 +362,10 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         if let Stage::Void = stage {
             let _ = proc.nic_event(now, NicEvent::Down { peer: to }, &[], scratch, &mut around);
         }
-        let event = match (stage, packet) {
-            (Stage::Fate { receipt, rejected: false }, _) => NicEvent::Delivered { receipt },
-            (Stage::Fate { receipt, rejected: true }, _) => NicEvent::Rejected { receipt },
-            (_, Some(packet)) => NicEvent::Lost { to, packet },
-            (_, None) => return,
-        };
-        let _ = proc.nic_event(now, event, &[], scratch, &mut around);
+        if let Some(packet) = packet {
+            let event = NicEvent::Lost { to, packet };
+            let _ = proc.nic_event(now, event, &[], scratch, &mut around);
+        }
         self.look(rank);
     }
 
@@ -357,6 +392,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
             if self.hosts[rank as usize].dead || rank == dead {
                 continue;
             }
+            self.hear(rank);
             let World { fabric, procs, air, watch, scratch, now, .. } = self;
             let mut around = Surroundings { fabric, air, watch };
             let event = NicEvent::Down { peer };

@@ -119,6 +119,7 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
             }
             Wrong::Nic(fault) if on => {
                 for proc in procs() {
+                    self.hear(proc);
                     let World { fabric, procs, air, watch, scratch, now, .. } = self;
                     let mut around = Surroundings { fabric, air, watch };
                     let event = NicEvent::Fault(*fault);
