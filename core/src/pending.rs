@@ -71,6 +71,7 @@ impl<T: Copy> Slab<T> {
     }
 
     /// Appends `value` to `list`.
+    #[inline]
     pub fn push_back(&mut self, list: &mut List, value: T) {
         let slot = self.take(value);
         match list.tail {
@@ -82,6 +83,7 @@ impl<T: Copy> Slab<T> {
     }
 
     /// Takes the oldest of `list`.
+    #[inline]
     pub fn pop_front(&mut self, list: &mut List) -> Option<T> {
         let slot = list.head;
         if slot == NIL {
@@ -194,6 +196,7 @@ impl<T: Copy> Slab<T> {
         list.len += 1;
     }
 
+    #[inline]
     fn take(&mut self, value: T) -> u32 {
         self.used += 1;
         match self.free {

@@ -47,7 +47,7 @@ impl<E> Effects<E> {
 }
 
 impl<E> Sink<E> for Effects<E> {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, item: E) {
         debug_assert!(self.items.len() < self.max, "a step said more than its EFFECTS_MAX");
         self.items.push(item);

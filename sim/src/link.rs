@@ -45,6 +45,7 @@ impl Links {
 
     /// A train whose head is before `link` at `now` goes across; `previous` is the link it came
     /// by, if it is on its way already.
+    #[inline]
     pub fn cross(
         &mut self,
         topology: &Topology,
