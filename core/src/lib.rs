@@ -53,7 +53,7 @@ pub use machine::{
     Command, Effect, Event, Fault, Hold, Machine, Named, Notice, Phase, Reason, Transport, Verdict,
     Violation,
 };
-pub use nic::{Address, Nic, NicEffect, NicEvent};
+pub use nic::{Address, Load, Mover, Nic, NicEffect, NicEvent};
 pub use rma::{Amo, Place};
 pub use sink::{Effects, Sink};
 pub use time::{Span, Time};

@@ -62,9 +62,6 @@ pub trait Nic:
         (0..Self::QUEUES).any(|queue| self.ready(queue))
     }
 
-    /// Bytes that `packet` takes on the wire.
-    fn wire_bytes(packet: &Self::Packet) -> u32;
-
     /// Whether a packet is so small, and answers something, that its load on the links does not
     /// count: a world may carry it in one go.
     fn is_light(packet: &Self::Packet) -> bool {
@@ -128,6 +125,30 @@ pub enum Errand {
         /// What.
         tail: Tail,
     },
+}
+
+/// What a packet asks of the parts between two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// What moves it.
+    pub mover: Mover,
+    /// Bytes that the mover fetches from memory.
+    pub data: u32,
+    /// Bytes that it takes on each link of its way.
+    pub wire: u32,
+    /// Bytes that the device sends over the same links the other way on its account.
+    pub back: u32,
+}
+
+/// What brings the bytes of a packet from memory to the NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mover {
+    /// Stores of the processor: at once, and as fast as a processor stores.
+    Processor,
+    /// An engine of the NIC: has to be started, and is as fast as the interface of the host.
+    Dma,
+    /// The same engine on behalf of somebody else, whose question it answers.
+    Answer,
 }
 
 /// What can happen to a NIC.

@@ -141,12 +141,12 @@ fn a_rule_that_never_strikes_changes_nothing() {
 #[test]
 fn histories_stay_what_they_are() {
     let pinned = [
-        (0xf127_1d0a_72bf_6b0b, 212),
-        (0x5a9d_2c6d_0ce1_3451, 310),
-        (0x392b_dc14_ab39_8089, 238),
-        (0x3cca_97d5_5d5a_932b, 298),
-        (0xfd8a_4687_7b41_965b, 243),
-        (0x4664_e096_7a4e_8616, 292),
+        (0xcec9_febe_7334_3cb2, 212),
+        (0x4d0a_feba_b537_6681, 310),
+        (0xaac3_2566_f60b_c974, 238),
+        (0x4360_7c27_0887_37e3, 298),
+        (0x4d8e_b0a8_1551_a9b0, 243),
+        (0x4012_f4aa_8e90_6b16, 292),
     ];
     let ran = [0, 1, 2, 3, 4, 5].map(|seed| {
         let Trace { digest, events, .. } = run(seed);

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use selvedge_core::ugni::nic::{self, Fault};
 use selvedge_core::ugni::{self, Completion, Module, Mutant, Op};
 use selvedge_core::{
-    Address, Effect, Event, Machine, ProcName, Sink, Span, Time, Transport, Verdict, Violation,
+    Address, Effect, Event, Load, Machine, ProcName, Sink, Span, Time, Transport, Verdict,
+    Violation,
 };
 use selvedge_proptests::world::{
     Ask::{self, Add, Close, Send, SendLong},
@@ -77,6 +78,10 @@ impl Simulated for Mutated {
     ) -> (Self, nic::Nic) {
         let (module, nic) = <Module as Simulated>::open(setup, name, address, life);
         (Mutated(module.mutated(*mutant)), nic)
+    }
+
+    fn load(Wrong(_, setup): &Wrong, packet: &nic::Packet) -> Load {
+        <Module as Simulated>::load(setup, packet)
     }
 
     fn is_overrun(completion: &Completion) -> bool {

@@ -2,22 +2,27 @@
 
 use std::path::Path as FilePath;
 
-use selvedge_sim::topology::{self, DragonflySpec, TopologyError, Wire};
+use selvedge_core::ugni::nic::{self, Framing};
+use selvedge_sim::topology::{self, Dimension, DragonflySpec, TopologyError, TorusSpec, Wire};
 
 use crate::diagnostic::{Diagnostic, unknown};
 use crate::input::{LoadError, read_file};
 use crate::schema::SCHEMA_VERSION;
-use crate::schema::machine::{Aries, Fabric, Gemini, Machine, MachineRef, TransportName};
+use crate::schema::machine::{
+    Aries, Fabric, Gemini, LinkRates, Machine, MachineRef, TransportName,
+};
 use crate::spanned::{Document, Path};
 
 /// The machines that come with the program, as their files say.
-pub const BUILT_IN: [(&str, &str); 6] = [
+pub const BUILT_IN: [(&str, &str); 8] = [
     ("titan", include_str!("../machines/titan.json")),
     ("hopper", include_str!("../machines/hopper.json")),
     ("blue-waters", include_str!("../machines/blue-waters.json")),
     ("edison", include_str!("../machines/edison.json")),
     ("cori", include_str!("../machines/cori.json")),
     ("piz-daint", include_str!("../machines/piz-daint.json")),
+    ("piz-daint-xc50", include_str!("../machines/piz-daint-xc50.json")),
+    ("trinitite", include_str!("../machines/trinitite.json")),
 ];
 
 /// No world of ours has more nodes, routers or procs: every table index fits with room to spare.
@@ -110,7 +115,7 @@ fn aries_size(aries: &Aries) -> Result<Size, Problem> {
     if let Err(error @ (TopologyError::NoCables | TopologyError::TooManyCables)) =
         aries.spec(slots).validate()
     {
-        let sockets = chassis_per_group * routers_per_chassis / 2 * topology::SOCKETS;
+        let sockets = chassis_per_group * routers_per_chassis / 2 * topology::Aries::SOCKETS;
         let message = format!("{error}: each of {groups} groups has {sockets} for all others");
         return Err((path.key("cables"), message));
     }
@@ -123,7 +128,8 @@ impl Aries {
     pub fn spec(&self, nodes: u32) -> DragonflySpec {
         let wire =
             |rate: crate::quantity::Rate, latency| Wire { rate: topology::Rate(rate.0), latency };
-        let (hop, none) = (self.hop_latency.0, selvedge_core::Span::ZERO);
+        let hop = self.hop_latency.0;
+        let host = node_wire(self.injection_rate, Framing::ARIES);
         DragonflySpec {
             groups: self.groups,
             chassis: self.chassis_per_group,
@@ -133,11 +139,41 @@ impl Aries {
             cables: self.cables,
             rank1: wire(self.rank1_rate, hop),
             rank2: wire(self.rank2_rate, hop),
-            rank3: wire(self.rank3_rate, hop),
-            inject: wire(self.injection_rate, none),
-            eject: wire(self.injection_rate, none),
+            rank3: wire(self.rank3_rate, self.optical_latency.0),
+            inject: host,
+            eject: host,
         }
     }
+}
+
+impl Gemini {
+    /// As the simulator builds it, with so many nodes.
+    #[must_use]
+    pub fn spec(&self, nodes: u32) -> TorusSpec {
+        let rates = |list: &[crate::quantity::Rate]| {
+            Dimension(list.iter().map(|rate| topology::Rate(rate.0)).collect())
+        };
+        let LinkRates { x, y, z } = &self.link_rates;
+        let host = node_wire(self.injection_rate, Framing::GEMINI);
+        TorusSpec {
+            dims: self.dims,
+            nodes_per_router: self.nodes_per_router,
+            nodes,
+            dimensions: [rates(x), rates(y), rates(z)],
+            hop_latency: self.hop_latency.0,
+            inject: host,
+            eject: host,
+        }
+    }
+}
+
+/// The link between a node and its router, by the rate of the data in the puts that it carries;
+/// how far away the router is belongs to host and NIC.
+fn node_wire(rate: crate::quantity::Rate, framing: Framing) -> Wire {
+    let wire = u128::from(framing.bytes(framing.put[0]));
+    let rate = u128::from(rate.0) * wire / u128::from(nic::TRANSACTION);
+    let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+    Wire { rate: topology::Rate(rate), latency: selvedge_core::Span::ZERO }
 }
 
 /// The product of `factors`, if it is a number of `what` that a world can hold.
@@ -222,7 +258,7 @@ pub enum MachineError {
 /// When there is no such machine, or its file is wrong.
 pub fn resolve(reference: &MachineRef, folder: &FilePath) -> Result<Machine, MachineError> {
     let name = match reference {
-        MachineRef::Inline(fabric) => return Ok(of_fabric(fabric.clone())),
+        MachineRef::Inline(fabric) => return Ok(of_fabric((**fabric).clone())),
         MachineRef::Named(name) => name,
     };
     if let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| known == name) {
@@ -263,6 +299,8 @@ mod tests {
             ("edison", 1_440, 5_760, 5_760),
             ("cori", 3_264, 13_056, 12_076),
             ("piz-daint", 1_344, 5_376, 5_272),
+            ("piz-daint-xc50", 1_728, 6_912, 6_751),
+            ("trinitite", 96, 384, 384),
         ] {
             let reference = MachineRef::Named(name.to_owned());
             let machine = resolve(&reference, FilePath::new(".")).expect(name);

@@ -9,6 +9,7 @@ pub mod expect;
 pub mod faults;
 pub mod limits;
 pub mod machine;
+pub mod mpi;
 pub mod procs;
 pub mod schedule;
 pub mod transport;

@@ -69,6 +69,15 @@ impl Links {
         Crossing { arrives: start + wire.latency, serialisation, blocked }
     }
 
+    /// The responses to a train that crosses `link` at `now` take so many bytes the other way.
+    /// They are reckoned at once, and hold only what comes later: a train's own way back is the
+    /// way of nothing that waits for it.
+    pub fn respond(&mut self, topology: &Topology, link: LinkId, now: Time, wire_bytes: u32) {
+        let back = topology.back(link);
+        let free_at = &mut self.free_at[back.index()];
+        *free_at = (*free_at).max(now) + topology.wire(back).rate.time_of(u64::from(wire_bytes));
+    }
+
     /// When a link has nothing left to send.
     #[must_use]
     pub fn free_at(&self, link: LinkId) -> Time {
@@ -120,6 +129,17 @@ mod tests {
         // A third one after a pause does not wait, and other links are not touched.
         assert_eq!(links.cross(&topology, link, None, ns(200), 1).arrives, ns(700));
         assert_eq!(links.free_at(topology.eject(NodeId(0))), Time::ZERO);
+    }
+
+    #[test]
+    fn responses_take_the_other_direction_of_the_same_link() {
+        let (topology, mut links) = star(1 << 20);
+        let [out, home] = [topology.inject(NodeId(0)), topology.eject(NodeId(0))];
+        links.cross(&topology, out, None, ns(10), 100);
+        links.respond(&topology, out, ns(10), 9);
+        assert_eq!((links.free_at(out), links.free_at(home)), (ns(110), ns(19)));
+        links.respond(&topology, home, ns(10), 7);
+        assert_eq!(links.free_at(out), ns(117));
     }
 
     #[test]

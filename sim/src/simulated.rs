@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use selvedge_core::{Address, Named, Nic, NicEffect, NicEvent, ProcName, Transport};
+use selvedge_core::{Address, Load, Named, Nic, NicEffect, NicEvent, ProcName, Transport};
 
 /// A transport with a NIC model.
 pub trait Simulated:
@@ -17,6 +17,9 @@ pub trait Simulated:
 
     /// A proc's transport and NIC at the start of a life; 1 is the first.
     fn open(setup: &Self::Setup, name: ProcName, address: Address, life: u32) -> (Self, Self::Nic);
+
+    /// What `packet` asks of the parts between two hosts.
+    fn load(setup: &Self::Setup, packet: &Packet<Self>) -> Load;
 
     /// Whether `completion` says that a queue overran.
     fn is_overrun(completion: &Completion<Self>) -> bool;

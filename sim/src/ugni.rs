@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use selvedge_core::ugni::nic::{self, Nic};
 use selvedge_core::ugni::{self, Completion, Identity, Module};
-use selvedge_core::{Address, ProcName, Violation};
+use selvedge_core::{Address, Load, ProcName, Violation};
 
 use crate::simulated::Simulated;
 
@@ -56,6 +56,11 @@ impl Simulated for Module {
         let me = Identity { name, address, incarnation: life };
         let nic = Nic::new(address, setup.nic.clone(), setup.module.clone());
         (Module::new(me, setup.module.clone()), nic)
+    }
+
+    #[inline]
+    fn load(setup: &Setup, packet: &nic::Packet) -> Load {
+        Nic::load(&setup.nic, packet)
     }
 
     fn is_overrun(completion: &Completion) -> bool {

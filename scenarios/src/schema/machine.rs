@@ -3,10 +3,13 @@
 use std::fmt;
 
 use schemars::JsonSchema;
+use selvedge_sim::fabric::Timing;
+use selvedge_sim::topology::{self, DragonflySpec};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::mpi::Mpi;
 use crate::quantity::{Duration, Rate};
 
 /// A machine file: a real system, described by facts.
@@ -44,7 +47,7 @@ pub enum MachineRef {
     /// machine file, seen from the scenario file, such as `./mine.json`.
     Named(String),
     /// A machine that is just a fabric with every slot filled.
-    Inline(Fabric),
+    Inline(Box<Fabric>),
 }
 
 /// What joins the nodes of a machine.
@@ -73,17 +76,39 @@ pub struct Gemini {
     #[serde(default)]
     pub link_rates: LinkRates,
     /// What one hop from router to router adds on a quiet network.
-    #[serde(default = "hop_latency")]
+    #[serde(default = "Gemini::hop_latency")]
     pub hop_latency: Duration,
-    /// The rate at which a node reaches its router, one way.
-    #[serde(default = "injection_rate")]
+    /// The rate at which a node's data reach its router at most, one way.
+    #[serde(default = "Gemini::injection_rate")]
     pub injection_rate: Rate,
+    /// Between a host and its NIC, each way: HyperTransport.
+    #[serde(default = "Gemini::host_latency")]
+    pub host_latency: Duration,
+    /// The rate of that, one way.
+    #[serde(default = "Gemini::host_rate")]
+    pub host_rate: Rate,
     /// What the NIC adds at each end of a message.
-    #[serde(default = "nic_latency")]
+    #[serde(default = "Gemini::nic_latency")]
     pub nic_latency: Duration,
-    /// What the software adds at each end of a message.
-    #[serde(default = "software_latency")]
-    pub software_latency: Duration,
+    /// The rate at which a processor stores data into its NIC: fast memory access.
+    #[serde(default = "Gemini::fma_rate")]
+    pub fma_rate: Rate,
+    /// What it takes to start the engine of the NIC that moves blocks.
+    #[serde(default = "Gemini::bte_start")]
+    pub bte_start: Duration,
+    /// The rate at which that engine reads the memory of its host.
+    #[serde(default = "Gemini::bte_rate")]
+    pub bte_rate: Rate,
+    /// From a completion until a host that polls has seen it.
+    #[serde(default = "Gemini::poll_latency")]
+    pub poll_latency: Duration,
+    /// What each completion and each step of the transport costs its host.
+    #[serde(default = "Gemini::event_cost")]
+    pub event_cost: Duration,
+    /// Message passing on top of the transport, where it differs from what is usual on such
+    /// machines.
+    #[serde(default, skip_serializing_if = "Mpi::is_usual")]
+    pub mpi: Mpi,
 }
 
 /// A dragonfly of Aries routers: in a chassis all are joined, in a group those of one slot are
@@ -110,26 +135,51 @@ pub struct Aries {
     #[serde(default)]
     pub routing: Routing,
     /// The rate of a link within a chassis, one way.
-    #[serde(default = "rank1_rate")]
+    #[serde(default = "Aries::rank1_rate")]
     pub rank1_rate: Rate,
     /// The rate of the three links together that join routers of two chassis, one way.
-    #[serde(default = "rank2_rate")]
+    #[serde(default = "Aries::rank2_rate")]
     pub rank2_rate: Rate,
     /// The rate of the two links together that a cable brings to one router, one way.
-    #[serde(default = "rank3_rate")]
+    #[serde(default = "Aries::rank3_rate")]
     pub rank3_rate: Rate,
     /// What one hop from router to router adds on a quiet network.
-    #[serde(default = "aries_hop_latency")]
+    #[serde(default = "Aries::hop_latency")]
     pub hop_latency: Duration,
-    /// The rate at which a node reaches its router, one way.
-    #[serde(default = "aries_injection_rate")]
+    /// The same over an optical cable between groups.
+    #[serde(default = "Aries::optical_latency")]
+    pub optical_latency: Duration,
+    /// The rate at which a node's data reach its router at most, one way.
+    #[serde(default = "Aries::injection_rate")]
     pub injection_rate: Rate,
+    /// Between a host and its NIC, each way: PCIe.
+    #[serde(default = "Aries::host_latency")]
+    pub host_latency: Duration,
+    /// The rate of that, one way.
+    #[serde(default = "Aries::host_rate")]
+    pub host_rate: Rate,
     /// What the NIC adds at each end of a message.
-    #[serde(default = "aries_nic_latency")]
+    #[serde(default = "Aries::nic_latency")]
     pub nic_latency: Duration,
-    /// What the software adds at each end of a message.
-    #[serde(default = "aries_software_latency")]
-    pub software_latency: Duration,
+    /// The rate at which a processor stores data into its NIC: fast memory access.
+    #[serde(default = "Aries::fma_rate")]
+    pub fma_rate: Rate,
+    /// What it takes to start the engine of the NIC that moves blocks.
+    #[serde(default = "Aries::bte_start")]
+    pub bte_start: Duration,
+    /// The rate at which that engine reads the memory of its host.
+    #[serde(default = "Aries::bte_rate")]
+    pub bte_rate: Rate,
+    /// From a completion until a host that polls has seen it.
+    #[serde(default = "Aries::poll_latency")]
+    pub poll_latency: Duration,
+    /// What each completion and each step of the transport costs its host.
+    #[serde(default = "Aries::event_cost")]
+    pub event_cost: Duration,
+    /// Message passing on top of the transport, where it differs from what is usual on such
+    /// machines.
+    #[serde(default, skip_serializing_if = "Mpi::is_usual")]
+    pub mpi: Mpi,
 }
 
 /// Which way packets take.
@@ -234,25 +284,6 @@ const fn two() -> u32 {
     2
 }
 
-fn hop_latency() -> Duration {
-    Duration(selvedge_core::time::Span::from_ns(105))
-}
-
-/// The floor that the makers state for sustained user data.
-fn injection_rate() -> Rate {
-    Rate(6_000_000_000)
-}
-
-/// Half of what a put to a near node takes (0.7 us) beyond its one hop.
-fn nic_latency() -> Duration {
-    Duration(selvedge_core::time::Span(297_500))
-}
-
-/// Half of what MPI between nearest nodes of Hopper (1.27 us) takes beyond a put.
-fn software_latency() -> Duration {
-    Duration(selvedge_core::time::Span::from_ns(285))
-}
-
 const fn four() -> u32 {
     4
 }
@@ -265,37 +296,48 @@ const fn sixteen() -> u32 {
     16
 }
 
-/// Three lanes of 14 Gb/s.
-fn rank1_rate() -> Rate {
-    Rate(5_250_000_000)
+/// Bytes a second, as files have them.
+const fn rate(rate: topology::Rate) -> Rate {
+    Rate(rate.0)
 }
 
-fn rank2_rate() -> Rate {
-    Rate(3 * 5_250_000_000)
+macro_rules! defaults {
+    ($class:ident: $($name:ident: $kind:ident = $value:expr,)*) => {
+        impl $class {
+            $(fn $name() -> $kind { $value })*
+        }
+    };
 }
 
-/// Twice three lanes of 12.5 Gb/s.
-fn rank3_rate() -> Rate {
-    Rate(2 * 4_687_500_000)
+// The simulator's own figures, so that each stands in one place.
+defaults! { Gemini:
+    injection_rate: Rate = rate(topology::Medium::INJECTION),
+    hop_latency: Duration = Duration(Timing::GEMINI.hop),
+    host_latency: Duration = Duration(Timing::GEMINI.host),
+    host_rate: Rate = rate(Timing::GEMINI.interface),
+    nic_latency: Duration = Duration(Timing::GEMINI.nic),
+    fma_rate: Rate = rate(Timing::GEMINI.stores),
+    bte_start: Duration = Duration(Timing::GEMINI.dma_start),
+    bte_rate: Rate = rate(Timing::GEMINI.dma),
+    poll_latency: Duration = Duration(Timing::GEMINI.poll),
+    event_cost: Duration = Duration(Timing::GEMINI.work),
 }
 
-fn aries_hop_latency() -> Duration {
-    Duration(selvedge_core::time::Span::from_ns(100))
-}
-
-/// 64 bytes every five cycles at 800 MHz.
-fn aries_injection_rate() -> Rate {
-    Rate(10_200_000_000)
-}
-
-/// Half of what a put takes (0.8 us) beyond one hop.
-fn aries_nic_latency() -> Duration {
-    Duration(selvedge_core::time::Span::from_ns(350))
-}
-
-/// Half of what MPI takes (1.3 us) beyond a put.
-fn aries_software_latency() -> Duration {
-    Duration(selvedge_core::time::Span::from_ns(250))
+defaults! { Aries:
+    rank1_rate: Rate = rate(DragonflySpec::aries(1, 0).rank1.rate),
+    rank2_rate: Rate = rate(DragonflySpec::aries(1, 0).rank2.rate),
+    rank3_rate: Rate = rate(DragonflySpec::aries(1, 0).rank3.rate),
+    injection_rate: Rate = rate(topology::Aries::INJECTION),
+    hop_latency: Duration = Duration(Timing::ARIES.hop),
+    optical_latency: Duration = Duration(DragonflySpec::aries(1, 0).rank3.latency),
+    host_latency: Duration = Duration(Timing::ARIES.host),
+    host_rate: Rate = rate(Timing::ARIES.interface),
+    nic_latency: Duration = Duration(Timing::ARIES.nic),
+    fma_rate: Rate = rate(Timing::ARIES.stores),
+    bte_start: Duration = Duration(Timing::ARIES.dma_start),
+    bte_rate: Rate = rate(Timing::ARIES.dma),
+    poll_latency: Duration = Duration(Timing::ARIES.poll),
+    event_cost: Duration = Duration(Timing::ARIES.work),
 }
 
 fn port_rate() -> Rate {
@@ -308,13 +350,9 @@ fn port_latency() -> Duration {
 
 impl Default for LinkRates {
     fn default() -> Self {
-        const MEZZANINE: Rate = Rate(9_375_000_000);
-        const WIDE_CABLE: Rate = Rate(9_375_000_000);
-        const NARROW_CABLE: Rate = Rate(4_687_500_000);
-        const BACKPLANE: Rate = Rate(15_000_000_000);
-        let mut cage = vec![BACKPLANE; 7];
-        cage.push(WIDE_CABLE);
-        LinkRates { x: vec![WIDE_CABLE], y: vec![MEZZANINE, NARROW_CABLE], z: cage }
+        let rates = |dimension: topology::Dimension| dimension.0.into_iter().map(rate).collect();
+        let [x, y, z] = topology::Medium::gemini().map(rates);
+        LinkRates { x, y, z }
     }
 }
 
@@ -334,7 +372,8 @@ impl<'de> Deserialize<'de> for MachineRef {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<MachineRef, A::Error> {
-                Fabric::deserialize(MapAccessDeserializer::new(map)).map(MachineRef::Inline)
+                let fabric = Fabric::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(MachineRef::Inline(Box::new(fabric)))
             }
         }
         deserializer.deserialize_any(NameOrFabric)

@@ -9,13 +9,13 @@ use selvedge_sim::draw::{Draws, Purpose};
 use selvedge_sim::fabric::{Fabric, Routing, Strategy, Timing};
 use selvedge_sim::fault::{Harm, Plan, Rule, What, When};
 use selvedge_sim::simulated::Simulated;
-use selvedge_sim::topology::{self, Dimension, DirectSpec, TorusSpec, Wire};
+use selvedge_sim::topology::{self, DirectSpec, Wire};
 use selvedge_sim::ugni::Setup;
 
 use crate::engine::EngineError;
 use crate::load::Loaded;
 use crate::schema::faults::{Fault, Trigger};
-use crate::schema::machine as machines;
+use crate::schema::machine::{self as machines, Machine};
 use crate::schema::procs::{Placement, Rule as Placing};
 use crate::schema::schedule::Schedule;
 use crate::schema::transport::resolve;
@@ -37,7 +37,7 @@ pub struct Lowered {
 /// When it asks for what this simulator cannot do.
 pub fn lower(loaded: &Loaded, seed: u64) -> Result<Lowered, EngineError> {
     let draws = Draws::new(seed);
-    let (topology, timing) = fabric_of(loaded)?;
+    let (topology, timing) = fabric_of(&loaded.machine)?;
     let placement = placement_of(loaded, &draws);
     let apps = apps_of(loaded, &topology, &placement, &draws);
     let fabric = Fabric {
@@ -54,53 +54,74 @@ pub fn lower(loaded: &Loaded, seed: u64) -> Result<Lowered, EngineError> {
     Ok(Lowered { fabric: Arc::new(fabric), apps })
 }
 
+/// A machine on which nothing goes wrong and nobody runs yet.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn quiet(machine: &Machine) -> Result<Fabric<Module>, EngineError> {
+    let (topology, timing) = fabric_of(machine)?;
+    let nic = nic_of(&machine.fabric);
+    Ok(Fabric {
+        topology,
+        routing: routing_of(&machine.fabric),
+        timing,
+        setup: Setup::new(ugni::Config::default(), nic),
+        job: 1,
+        placement: Vec::new(),
+        plan: Plan::default(),
+        strategy: Strategy::Fifo,
+        draws: Draws::new(1),
+    })
+}
+
 fn unable(why: impl ToString) -> EngineError {
     EngineError::Unable(why.to_string())
 }
 
-fn fabric_of(loaded: &Loaded) -> Result<(topology::Topology, Timing), EngineError> {
-    let nodes = loaded.machine.node_count();
-    let (built, nic, software, hop) = match &loaded.machine.fabric {
-        machines::Fabric::Gemini(gemini) => {
-            let rates = |list: &[crate::quantity::Rate]| {
-                Dimension(list.iter().map(|rate| topology::Rate(rate.0)).collect())
-            };
-            let machines::LinkRates { x, y, z } = &gemini.link_rates;
-            let host = Wire { rate: topology::Rate(gemini.injection_rate.0), latency: Span::ZERO };
-            let spec = TorusSpec {
-                dims: gemini.dims,
-                nodes_per_router: gemini.nodes_per_router,
-                nodes,
-                dimensions: [rates(x), rates(y), rates(z)],
-                hop_latency: gemini.hop_latency.0,
-                inject: host,
-                eject: host,
-            };
-            (spec.build(), gemini.nic_latency.0, gemini.software_latency.0, gemini.hop_latency.0)
-        }
-        machines::Fabric::Aries(aries) => {
-            let latencies = [aries.nic_latency, aries.software_latency, aries.hop_latency];
-            let [nic, software, hop] = latencies.map(|it| it.0);
-            (aries.spec(nodes).build(), nic, software, hop)
-        }
+fn fabric_of(machine: &Machine) -> Result<(topology::Topology, Timing), EngineError> {
+    let nodes = machine.node_count();
+    // The two classes have the same parts.
+    macro_rules! timing {
+        ($parts:expr) => {
+            Timing {
+                host: $parts.host_latency.0,
+                nic: $parts.nic_latency.0,
+                interface: topology::Rate($parts.host_rate.0),
+                stores: topology::Rate($parts.fma_rate.0),
+                dma_start: $parts.bte_start.0,
+                dma: topology::Rate($parts.bte_rate.0),
+                hop: $parts.hop_latency.0,
+                poll: $parts.poll_latency.0,
+                work: $parts.event_cost.0,
+                ..Timing::default()
+            }
+        };
+    }
+    let (built, timing) = match &machine.fabric {
+        machines::Fabric::Gemini(gemini) => (gemini.spec(nodes).build(), timing!(gemini)),
+        machines::Fabric::Aries(aries) => (aries.spec(nodes).build(), timing!(aries)),
         machines::Fabric::Crossbar(crossbar) => {
             // Half of the way is before the crossbar and half behind it.
-            let wire = |latency| Wire { rate: topology::Rate(crossbar.rate.0), latency };
+            let rate = topology::Rate(crossbar.rate.0);
+            let wire = |latency| Wire { rate, latency };
             let half = crossbar.latency.0.0 / 2;
             let (inject, eject) = (wire(Span(half)), wire(Span(crossbar.latency.0.0 - half)));
-            let spec = DirectSpec { nodes, inject, eject };
-            let nic = crossbar.nic_latency.0;
-            (spec.build(), nic, crossbar.software_latency.0, Span::ZERO)
+            let timing = Timing {
+                host: Span::ZERO,
+                nic: crossbar.nic_latency.0,
+                interface: rate,
+                stores: rate,
+                dma_start: Span::ZERO,
+                dma: rate,
+                hop: Span::ZERO,
+                poll: crossbar.software_latency.0,
+                // What a message costs its hosts in all is mostly the way through the software,
+                // once; each event of it takes about a tenth of that.
+                work: Span(crossbar.software_latency.0.0 / 10),
+                ..Timing::default()
+            };
+            (DirectSpec { nodes, inject, eject }.build(), timing)
         }
-    };
-    let timing = Timing {
-        nic,
-        hop,
-        poll: software,
-        // What a message costs its hosts in all is mostly the way through the software, once;
-        // each event of it takes about a tenth of that.
-        work: Span(software.0 / 10),
-        ..Timing::default()
     };
     Ok((built.map_err(unable)?, timing))
 }
@@ -116,8 +137,14 @@ fn routing_of(fabric: &machines::Fabric) -> Routing {
     }
 }
 
+/// The NIC of such a fabric, as far as the fabric says which it is.
+fn nic_of(fabric: &machines::Fabric) -> ugni::nic::Config {
+    let aries = u64::from(matches!(fabric, machines::Fabric::Aries(_)));
+    ugni::nic::Config { aries, ..Default::default() }
+}
+
 fn setup_of(loaded: &Loaded) -> Result<Setup, EngineError> {
-    let (mut module, mut nic) = Default::default();
+    let (mut module, mut nic) = (ugni::Config::default(), nic_of(&loaded.machine.fabric));
     let scenario = &loaded.scenario;
     for (name, value) in scenario.transport.tunables() {
         let value = resolve("tunable", ugni::Config::TABLE, name, value);

@@ -16,8 +16,34 @@ use selvedge_core::time::Span;
 
 use super::{LinkId, Rate, Router, Shape, Topology, TopologyError, Wire};
 
-/// Sockets for optical cables that a pair of routers has.
-pub const SOCKETS: u32 = 5;
+/// What an Aries router is made of (Cray XC white paper, NERSC and NeSI documentation).
+#[derive(Clone, Copy, Debug)]
+pub struct Aries;
+
+impl Aries {
+    /// Data that a node injects at most: 64 bytes every five cycles of 800 MHz.
+    pub const INJECTION: Rate = Rate(64 * 800_000_000 / 5);
+    /// Lanes of a port, each way.
+    pub const LANES: u64 = 3;
+    /// Bits a second of a lane of copper: ranks 1 and 2.
+    pub const COPPER_LANE: u64 = 14_000_000_000;
+    /// Bits a second of a lane of light: rank 3.
+    pub const OPTICAL_LANE: u64 = 12_500_000_000;
+    /// Ports that join two routers of one slot: one cable of rank 2.
+    pub const RANK2_PORTS: u32 = 3;
+    /// Ports of each of two neighbouring routers that one optical cable takes.
+    pub const RANK3_PORTS: u32 = 2;
+    /// Sockets for optical cables that a pair of routers has.
+    pub const SOCKETS: u32 = 5;
+    /// Ports towards each node.
+    pub const NODE_PORTS: u32 = 2;
+
+    /// What so many ports with such lanes carry.
+    #[must_use]
+    pub const fn ports(lane: u64, count: u32) -> Rate {
+        Rate(lane * Aries::LANES / 8 * count as u64)
+    }
+}
 
 /// What a dragonfly is built from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,16 +75,20 @@ pub struct DragonflySpec {
 impl DragonflySpec {
     /// Aries groups with all nodes present: six chassis of sixteen routers of four nodes.
     ///
-    /// Rates are raw bytes per second in one direction: 5.25 GB/s an electrical link
+    /// Rates are raw bytes per second in one direction: 5.25 GB/s a port of copper
     /// (`aries-link-electrical`), 4.6875 GB/s an optical one (`aries-link-optical`). A hop adds
-    /// 100 ns (`aries-hop-latency`). A node injects 10.2 GB/s at its peak (`aries-nic-peak`);
-    /// ejection is taken alike. The time from host to router is the NIC's, so these two links
-    /// add no latency of their own.
+    /// 100 ns (`aries-hop-latency`), and 40 ns more where it goes through eight metres of fibre:
+    /// as much as five hops may take together, which are at most half a microsecond and a tenth
+    /// (`aries-minimal-network-max`). A node injects at [`Aries::INJECTION`], and 64 bytes of data
+    /// take 84 on the wire; ejection is taken alike. The time from host to router is the NIC's, so
+    /// these two links add no latency of their own.
     #[must_use]
     pub fn aries(groups: u32, cables: u32) -> Self {
         const HOP: Span = Span::from_ns(100);
-        let wire = |rate, latency| Wire { rate: Rate(rate), latency };
-        let host = wire(10_200_000_000, Span::ZERO);
+        let wire = |rate, latency| Wire { rate, latency };
+        let host = wire(Rate(Aries::INJECTION.0 / 64 * 84), Span::ZERO);
+        let copper = |ports| wire(Aries::ports(Aries::COPPER_LANE, ports), HOP);
+        let optical = Aries::ports(Aries::OPTICAL_LANE, Aries::RANK3_PORTS);
         DragonflySpec {
             groups,
             chassis: 6,
@@ -66,9 +96,9 @@ impl DragonflySpec {
             nodes_per_router: 4,
             nodes: groups.saturating_mul(384),
             cables,
-            rank1: wire(5_250_000_000, HOP),
-            rank2: wire(15_750_000_000, HOP),
-            rank3: wire(9_375_000_000, HOP),
+            rank1: copper(1),
+            rank2: copper(Aries::RANK2_PORTS),
+            rank3: wire(optical, Span::from_ns(140)),
             inject: host,
             eject: host,
         }
@@ -161,7 +191,7 @@ impl DragonflySpec {
         let pairs = u64::from(self.chassis * self.slots / 2).max(1);
         let plugged = u64::from(self.groups - 1) * u64::from(self.cables);
         // Two cables between the same two pairs would be parallel links.
-        if plugged > pairs * u64::from(SOCKETS) || u64::from(self.cables) > pairs {
+        if plugged > pairs * u64::from(Aries::SOCKETS) || u64::from(self.cables) > pairs {
             return Err(TopologyError::TooManyCables);
         }
         if self.groups > 1 && self.cables == 0 {

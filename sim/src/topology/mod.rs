@@ -21,8 +21,8 @@ use selvedge_core::time::Span;
 
 pub use direct::DirectSpec;
 pub use down::Down;
-pub use dragonfly::{DragonflySpec, SOCKETS};
-pub use torus::{Dimension, TorusSpec};
+pub use dragonfly::{Aries, DragonflySpec};
+pub use torus::{Dimension, Medium, TorusSpec};
 
 use dragonfly::Dragonfly;
 use torus::Torus;
@@ -196,6 +196,8 @@ pub struct Topology {
     kinds: Vec<u32>,
     /// Where the links between routers end.
     targets: Vec<u32>,
+    /// The same links in the other direction.
+    backs: Vec<u32>,
     /// The router of each node.
     homes: Vec<u32>,
 }
@@ -221,7 +223,12 @@ impl Topology {
         let mut kinds: Vec<u32> = edges.iter().map(|edge| kind(edge.weight)).collect();
         kinds.extend([kind(inject), kind(eject)]);
         let targets = edges.iter().map(|edge| edge.target().index() as u32).collect();
-        Topology { graph, shape, wires, kinds, targets, homes }
+        let back = |edge: &petgraph::graph::Edge<Wire>| {
+            // Links between routers go both ways.
+            graph.find_edge(edge.target(), edge.source()).map_or(0, |back| back.index() as u32)
+        };
+        let backs = edges.iter().map(back).collect();
+        Topology { graph, shape, wires, kinds, targets, backs, homes }
     }
 
     /// How many nodes there are: they are numbered from zero.
@@ -285,6 +292,16 @@ impl Topology {
             None => At::Router(self.targets[link.index()]),
             Some(end) if end % 2 == 0 => At::Router(self.homes[end as usize / 2]),
             Some(end) => At::Node(NodeId(end / 2)),
+        }
+    }
+
+    /// The link between the same ends in the other direction.
+    #[must_use]
+    pub fn back(&self, link: LinkId) -> LinkId {
+        let between = self.between();
+        match link.0.checked_sub(between) {
+            None => LinkId(self.backs[link.index()]),
+            Some(end) => LinkId(between + (end ^ 1)),
         }
     }
 

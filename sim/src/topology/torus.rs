@@ -14,6 +14,60 @@ use super::{LinkId, Rate, Router, Shape, Topology, TopologyError, Wire};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dimension(pub Vec<Rate>);
 
+/// What a tile of a Gemini router drives: the clock of its lanes depends on it (gemini.h of the
+/// LDMS cray_system_sampler).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// Inside a blade.
+    Mezzanine,
+    /// Between the blades of a cage.
+    Backplane,
+    /// From cage to cage and from cabinet to cabinet.
+    Cable,
+    /// Towards a node.
+    Node,
+}
+
+impl Medium {
+    /// Data that a node injects at most: 64 bytes every five cycles of 650 MHz.
+    pub const INJECTION: Rate = Rate(64 * 650_000_000 / 5);
+    /// Lanes of a tile, each way.
+    pub const LANES: u64 = 3;
+    /// Tiles of a router that face a neighbour along x, y and z, for each of the two ways.
+    pub const TILES: [u64; 3] = [8, 4, 8];
+    /// Tiles of one of the connections that those are grouped into.
+    pub const CONNECTION: u64 = 4;
+
+    /// Bits a second of one lane.
+    #[must_use]
+    pub const fn lane(self) -> u64 {
+        match self {
+            Medium::Mezzanine => 6_250_000_000,
+            Medium::Backplane => 5_000_000_000,
+            Medium::Cable => 3_125_000_000,
+            Medium::Node => 3_467_000_000,
+        }
+    }
+
+    /// What so many tiles carry.
+    #[must_use]
+    pub const fn tiles(self, count: u64) -> Rate {
+        Rate(self.lane() * Medium::LANES / 8 * count)
+    }
+
+    /// The links of a Gemini torus along each dimension.
+    #[must_use]
+    pub fn gemini() -> [Dimension; 3] {
+        let [x, y, z] = Medium::TILES;
+        let cable = Medium::Cable.tiles(z);
+        [
+            Dimension(vec![Medium::Cable.tiles(x)]),
+            Dimension(vec![Medium::Mezzanine.tiles(y), Medium::Cable.tiles(y)]),
+            Dimension([vec![Medium::Backplane.tiles(z); 7], vec![cable]].concat()),
+        ]
+    }
+}
+
 /// What a torus is built from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TorusSpec {
@@ -37,30 +91,22 @@ pub struct TorusSpec {
 impl TorusSpec {
     /// A Gemini torus with all nodes present, two on each router.
     ///
-    /// Rates are raw bytes per second in one direction, tiles times tile rate by medium
-    /// (calibration figures `gemini-link-*`): eight tiles along x and z, four along y.
-    /// x is cable throughout. y goes over a blade's mezzanine between its two routers and over
-    /// cable from blade to blade. z goes over the backplane between the eight blades of a cage
-    /// and over cable from cage to cage. A hop adds 105 ns (`gemini-hop-latency`). A node
-    /// injects 8.3 GB/s at its peak (`gemini-nic-peak`); ejection is taken alike. The time from
-    /// host to router is the NIC's, so these two links add no latency of their own.
+    /// Rates are raw bytes per second in one direction: tiles times the rate of a tile, by
+    /// [`Medium`]. x is cable throughout. y goes over a blade's mezzanine between its two routers
+    /// and over cable from blade to blade. z goes over the backplane between the eight blades of
+    /// a cage and over cable from cage to cage. A hop adds 105 ns (`gemini-hop-latency`). A node
+    /// injects at [`Medium::INJECTION`], and 64 bytes of data take 96 on the wire; ejection is
+    /// taken alike. The time from host to router is the NIC's, so these two links add no latency
+    /// of their own.
     #[must_use]
     pub fn gemini(dims: [u32; 3]) -> Self {
-        const CABLE: Rate = Rate(9_375_000_000);
-        const MEZZANINE: Rate = Rate(9_375_000_000);
-        const HALF_CABLE: Rate = Rate(4_687_500_000);
-        const BACKPLANE: Rate = Rate(15_000_000_000);
-        let host = Wire { rate: Rate(8_300_000_000), latency: Span::ZERO };
+        let host = Wire { rate: Rate(Medium::INJECTION.0 / 64 * 96), latency: Span::ZERO };
         let slots = dims.iter().fold(2u32, |slots, &dim| slots.saturating_mul(dim));
         TorusSpec {
             dims,
             nodes_per_router: 2,
             nodes: slots,
-            dimensions: [
-                Dimension(vec![CABLE]),
-                Dimension(vec![MEZZANINE, HALF_CABLE]),
-                Dimension([vec![BACKPLANE; 7], vec![CABLE]].concat()),
-            ],
+            dimensions: Medium::gemini(),
             hop_latency: Span::from_ns(105),
             inject: host,
             eject: host,
@@ -257,7 +303,7 @@ mod tests {
         assert_eq!(rate([0, 0, 6], [0, 0, 7]), 15_000_000_000);
         assert_eq!(rate([0, 0, 7], [0, 0, 8]), 9_375_000_000);
         assert_eq!(rate([0, 0, 23], [0, 0, 0]), 9_375_000_000);
-        assert_eq!(topology.wire(topology.inject(NodeId(5))).rate, Rate(8_300_000_000));
+        assert_eq!(topology.wire(topology.inject(NodeId(5))).rate, Rate(12_480_000_000));
     }
 
     #[test]

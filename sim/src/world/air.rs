@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use selvedge_core::modex::{Card, CardBytes};
 use selvedge_core::pending::Slab;
-use selvedge_core::{Address, Nic, NodeId, ProcName, Reason, Span, Time};
+use selvedge_core::{Address, Load, Nic, NodeId, ProcName, Reason, Span, Time};
 
 use crate::draw::{Draws, Purpose};
 use crate::fabric::{Fabric, Routing, Strategy};
 use crate::fault::{Harm, Rule, What as Wrong, When};
-use crate::link::Links;
+use crate::link::{Crossing, Links};
 use crate::memory::Payload;
 use crate::proc::{Answer, Around};
 use crate::queue::Queue;
@@ -34,6 +34,8 @@ pub(super) struct Air<T: Simulated> {
     /// What is known of the few packets that do not simply go their way.
     asides: BTreeMap<u32, Aside>,
     links: Links,
+    /// Per node, until when each of the movers of its NIC is busy.
+    movers: Vec<[Time; 3]>,
     pub(super) down: Down,
     pub(super) rules: Vec<Active>,
     /// Rules that bear on packets, and faults of NICs that have a rate and strike ops: few or
@@ -125,6 +127,7 @@ impl<T: Simulated> Air<T> {
             news: Slab::new(),
             asides: BTreeMap::new(),
             links: Links::new(&fabric.topology, fabric.timing.queue_bytes),
+            movers: vec![[Time::ZERO; 3]; fabric.topology.nodes() as usize],
             down: Down::default(),
             rules: Active::all(&fabric.plan),
             packet_rules: which(|what| matches!(what, Wrong::Packets { .. } | Wrong::Partition(_))),
@@ -255,11 +258,11 @@ impl<T: Simulated> Air<T> {
         late: Span,
         echo: bool,
     ) {
-        let bytes = T::Nic::wire_bytes(&packet);
+        let load = T::load(&fabric.setup, &packet);
         if T::Nic::is_light(&packet) && self.down.is_clear() && self.packet_rules.is_empty() {
             // Nothing on its way can stop it, and it stops nobody: one event for the whole way.
             let to_node = (NodeId(from.nic), NodeId(to.nic));
-            let arrives = now + fabric.quiet(to_node.0, to_node.1, bytes) + late;
+            let arrives = now + fabric.quiet(to_node.0, to_node.1, load.wire) + late;
             let stage = Stage::Arrive { echo };
             let at = self.put(Flight { from, to, packet: Some(packet), stage });
             self.load(at, payload);
@@ -267,9 +270,9 @@ impl<T: Simulated> Air<T> {
             return self.schedule_for(fabric, proc_of(to), arrives, Item::Flight(at));
         }
         let inject = fabric.topology.inject(NodeId(from.nic));
-        let start = now + fabric.timing.nic;
-        let crossing = self.links.cross(&fabric.topology, inject, None, start, bytes);
-        let (previous, slowest) = (inject, crossing.serialisation);
+        let (start, lasts) = self.departure(fabric, now, from, &load);
+        let crossing = self.cross(&fabric.topology, inject, None, start, &load);
+        let (previous, slowest) = (inject, crossing.serialisation.max(lasts));
         let beside = Aside { late, by: self.detour(fabric, now, from, to) };
         let aside = beside != Aside::default();
         let stage = Stage::Hop { previous, slowest, echo, aside };
@@ -283,6 +286,39 @@ impl<T: Simulated> Air<T> {
         } else {
             self.lose(fabric, now, at, Stage::Lost);
         }
+    }
+
+    /// When the head of a packet is before the link of its node, and how long its mover takes
+    /// for the rest. Each mover of a NIC does one thing after another.
+    #[inline]
+    fn departure(
+        &mut self,
+        fabric: &Fabric<T>,
+        now: Time,
+        from: Address,
+        load: &Load,
+    ) -> (Time, Span) {
+        let (start, lasts) = fabric.timing.moving(load);
+        let busy = &mut self.movers[from.nic as usize][load.mover as usize];
+        let begins = (now + start).max(*busy);
+        *busy = begins + lasts;
+        (begins + fabric.timing.end(), lasts)
+    }
+
+    /// A train goes over a link, and the responses to it over the other direction.
+    #[inline]
+    fn cross(
+        &mut self,
+        topology: &Topology,
+        link: LinkId,
+        previous: Option<LinkId>,
+        now: Time,
+        load: &Load,
+    ) -> Crossing {
+        if load.back > 0 {
+            self.links.respond(topology, link, now, load.back);
+        }
+        self.links.cross(topology, link, previous, now, load.wire)
     }
 
     /// A packet does not even leave.
@@ -346,7 +382,8 @@ impl<T: Simulated> Air<T> {
         let Flight { to, packet, stage, .. } = &self.flights[at as usize];
         let Stage::Hop { previous, slowest, echo, aside } = *stage else { return false };
         let At::Router(router) = topology.enters(previous) else { return false };
-        let (to, bytes) = (*to, packet.as_ref().map_or(0, T::Nic::wire_bytes));
+        let (to, load) = (*to, packet.as_ref().map(|packet| T::load(&fabric.setup, packet)));
+        let Some(load) = load else { return false };
         let node = NodeId(to.nic);
         let mut beside = Aside::default();
         if aside && let Some(known) = self.asides.get_mut(&at) {
@@ -365,7 +402,7 @@ impl<T: Simulated> Air<T> {
             self.lose(fabric, now, at, Stage::Lost);
             return true;
         }
-        let crossing = self.links.cross(topology, link, Some(previous), now, bytes);
+        let crossing = self.cross(topology, link, Some(previous), now, &load);
         let slowest = slowest.max(crossing.serialisation);
         match topology.enters(link) {
             At::Router(_) => {
@@ -376,7 +413,7 @@ impl<T: Simulated> Air<T> {
             At::Node(_) => {
                 self.straighten(at);
                 self.flights[at as usize].stage = Stage::Arrive { echo };
-                let arrives = crossing.arrives + slowest + fabric.timing.nic + beside.late;
+                let arrives = crossing.arrives + slowest + fabric.timing.end() + beside.late;
                 let arrives = self.late(fabric, proc_of(to), arrives);
                 self.schedule_for(fabric, proc_of(to), arrives, Item::Flight(at));
             }

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use crate::encode::encode;
 use crate::id::EpId;
 use crate::machine::{Fault as Guilt, Machine, Reason, Verdict, Violation, ensure};
-use crate::nic::{Address, Errand, Nic as Emulated, NicEffect, NicEvent};
+use crate::nic::{Address, Errand, Load, Nic as Emulated, NicEffect, NicEvent};
 use crate::pending::Slab;
 use crate::rma::Place;
 use crate::sink::Sink;
@@ -23,6 +23,7 @@ use super::{Completion, Content, Control, MboxId, Op, RecordBytes};
 
 mod datagram;
 mod fault;
+mod load;
 mod mailbox;
 mod packet;
 mod remote;
@@ -31,6 +32,7 @@ pub use fault::Fault;
 pub use packet::{ControlPacket, Exchange, Packet, Receipt};
 
 use datagram::{Done, Pending, Sessions};
+pub use load::{Framing, TRANSACTION};
 use mailbox::{Endpoint, Mailbox, Unread};
 use remote::Remote;
 
@@ -160,6 +162,13 @@ impl Nic {
     #[must_use]
     pub fn address(&self) -> Address {
         self.me
+    }
+
+    /// What `packet` asks of the parts between two hosts.
+    #[inline]
+    #[must_use]
+    pub fn load(config: &Config, packet: &Packet) -> Load {
+        load::load(config, packet)
     }
 
     /// Slots of the mailbox that `peer` writes into that hold a message, or whose credit has not
@@ -482,10 +491,6 @@ impl Emulated for Nic {
     /// Everything but the completions of own sends: credits and messages wait for nobody there.
     fn is_urgent(queue: u8) -> bool {
         queue != 1
-    }
-
-    fn wire_bytes(packet: &Packet) -> u32 {
-        packet.wire_bytes()
     }
 
     fn is_light(packet: &Packet) -> bool {

@@ -149,25 +149,6 @@ pub struct Receipt {
 }
 
 impl Packet {
-    /// Gemini moves data in transactions of 64 bytes. On the wire the request of a put takes 96
-    /// bytes (32 phits of 24 bits) and its response 9; that of a get 24, and its response 81
-    /// (Sandia report SAND2013-0216C). A message carries a header of 16 bytes, a datagram always
-    /// its 128; both are puts.
-    pub(super) fn wire_bytes(&self) -> u32 {
-        const TRANSACTION: u32 = 64;
-        let (bytes, on_the_wire) = match self {
-            Packet::Datagram { .. } => (128, 96),
-            Packet::Smsg { len, .. } => (len.saturating_add(16), 96),
-            Packet::Control(packet) => (packet.control.wire_len() + 16, 96),
-            Packet::Credit { .. } | Packet::Wake { .. } | Packet::Atomic { .. } => (8, 96),
-            Packet::Put { len, .. } => (*len, 96),
-            Packet::Get { len, .. } => (*len, 24),
-            Packet::Reply { len: 0, .. } => (8, 9),
-            Packet::Reply { len, .. } => (*len, 81),
-        };
-        bytes.max(1).div_ceil(TRANSACTION).saturating_mul(on_the_wire)
-    }
-
     /// Whether it answers something and is so small that its load does not count.
     pub(super) fn is_light(&self) -> bool {
         match self {

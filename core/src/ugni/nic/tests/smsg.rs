@@ -466,9 +466,19 @@ fn packets_take_whole_transactions_on_the_wire() {
     };
     let credit = Packet::Credit { ep: AT_X, mbox: BOX, freed: 1, tries: 0 };
     let step = Packet::Datagram { seq: 0, floor: 0, tries: 0, serial: 0, body: Exchange::Cancel };
-    let sizes = [(&smsg(0), 96), (&smsg(48), 96), (&smsg(49), 192), (&credit, 96), (&step, 192)];
-    for (packet, bytes) in sizes {
-        assert_eq!(Nic::wire_bytes(packet), bytes, "{packet:?}");
+    let aries = Config { aries: 1, ..Config::default() };
+    let sizes = [
+        (&smsg(0), [96, 9], [84, 6]),
+        (&smsg(48), [96, 9], [84, 6]),
+        (&smsg(49), [192, 18], [168, 12]),
+        (&credit, [96, 9], [84, 6]),
+        (&step, [192, 18], [168, 12]),
+    ];
+    for (packet, on_gemini, on_aries) in sizes {
+        for (config, bytes) in [(Config::default(), on_gemini), (aries, on_aries)] {
+            let load = Nic::load(&config, packet);
+            assert_eq!([load.wire, load.back], bytes, "{packet:?}");
+        }
         assert_eq!(Nic::corrupted(packet, 0), None, "nothing here that software checks");
     }
 }
