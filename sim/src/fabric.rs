@@ -51,10 +51,15 @@ pub enum Routing {
     /// By way of a router that is drawn for each packet: twice as long, and whatever the pattern
     /// of traffic, none of it shows (Valiant).
     Valiant,
-    /// The one of a shortest way and two that are drawn which would be quickest with what waits
-    /// before its links now. Aries takes the best of two and two by loads that its neighbours
-    /// report; here every load is known.
+    /// The one of two shortest ways and two that are drawn which would be quickest with what
+    /// waits before its links now. Aries hears of its neighbours' loads every ten cycles; here
+    /// every load is known.
     Adaptive,
+}
+
+impl Routing {
+    /// Ways that an adaptive choice weighs: two shortest and two drawn.
+    pub const CANDIDATES: usize = 4;
 }
 
 /// Times of hosts and NICs, and of what the fabric does when something is lost.

@@ -298,6 +298,28 @@ impl Dragonfly {
         Some(group * routers + draw(u64::from(routers)) as u32)
     }
 
+    /// A router on a shortest way, perhaps another one than `next` takes: by the other corner of
+    /// a group, or by any of the cables that are as near.
+    pub(super) fn another(
+        &self,
+        from: u32,
+        to: u32,
+        mut draw: impl FnMut(u64) -> u64,
+    ) -> Option<u32> {
+        let [[here, _, slot], [there, chassis, _]] =
+            [from, to].map(|router| self.coordinates(router));
+        if here == there {
+            return (self.steps(from, to) == 2).then(|| self.number([here, chassis, slot]));
+        }
+        let least = self.distance(from, to);
+        let near = || {
+            let gates = self.gates(here, there).iter();
+            gates.filter(|gate| self.through(gate, from, to) == least)
+        };
+        let gate = near().nth(draw(near().count() as u64) as usize)?;
+        Some(if gate.from == from { gate.to } else { gate.from })
+    }
+
     fn through(&self, gate: &Gate, from: u32, to: u32) -> u32 {
         self.steps(from, gate.from) + 1 + self.steps(gate.to, to)
     }
@@ -341,6 +363,22 @@ mod tests {
         for (cables, most) in [(2, 4), (1, 5)] {
             is_joined(&DragonflySpec { cables, ..small() }.build().unwrap(), most);
         }
+    }
+
+    #[test]
+    fn another_shortest_way_is_as_short() {
+        let topology = small().build().unwrap();
+        let mut others = 0;
+        for (from, to) in (0..24).flat_map(|from| (0..24).map(move |to| (from, to))) {
+            for drawn in 0..4 {
+                let by = topology.another(from, to, |below| drawn % below);
+                let Some(by) = by else { continue };
+                let length = topology.distance(from, by) + topology.distance(by, to);
+                assert_eq!(length, topology.distance(from, to), "{from} {by} {to}");
+                others += 1;
+            }
+        }
+        assert!(others > 0);
     }
 
     fn is_joined(topology: &Topology, most: u32) {

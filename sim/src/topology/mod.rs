@@ -420,6 +420,17 @@ impl Topology {
         by.filter(|&by| from != to && by != from && by != to)
     }
 
+    /// A router to go by on a shortest way that need not be the usual one, if the shape lets
+    /// packets choose; `draw` gives a number below the one it gets.
+    #[must_use]
+    pub fn another(&self, from: u32, to: u32, draw: impl FnMut(u64) -> u64) -> Option<u32> {
+        let by = match &self.shape {
+            Shape::Direct | Shape::Torus(_) => None,
+            Shape::Dragonfly(dragonfly) => dragonfly.another(from, to, draw),
+        };
+        by.filter(|&by| by != from && by != to)
+    }
+
     /// The next link of the route to another router when nothing is down.
     fn towards_whole(&self, router: u32, to: u32) -> Option<LinkId> {
         match &self.shape {

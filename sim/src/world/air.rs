@@ -213,17 +213,20 @@ impl<T: Simulated> Air<T> {
         let topology = &fabric.topology;
         let [here, there] = [from, to].map(|end| topology.router_of(NodeId(end.nic)));
         let mut counter = self.seq * 8;
-        let mut drawn = || {
-            topology.detour(here, there, |below| {
-                counter += 1;
-                fabric.draws.below(Purpose::Route, proc_of(from), counter, below)
-            })
+        let mut draw = |below| {
+            counter += 1;
+            fabric.draws.below(Purpose::Route, proc_of(from), counter, below)
         };
         if !adapts {
-            return drawn();
+            return topology.detour(here, there, draw);
         }
+        let others: [_; Routing::CANDIDATES - 1] = [
+            topology.another(here, there, &mut draw),
+            topology.detour(here, there, &mut draw),
+            topology.detour(here, there, &mut draw),
+        ];
         let mut best = (self.wait(topology, now, here, there), None);
-        for by in [drawn(), drawn()].into_iter().flatten() {
+        for by in others.into_iter().flatten() {
             let wait = self.wait(topology, now, here, by);
             let wait = wait + self.wait(topology, now, by, there);
             if wait < best.0 {
