@@ -276,13 +276,12 @@ impl<T: Simulated> Air<T> {
         let (start, lasts) = self.departure(fabric, now, from, &load);
         let crossing = self.cross(&fabric.topology, inject, None, start, &load);
         let (previous, slowest) = (inject, crossing.serialisation.max(lasts));
-        let beside = Aside { late, by: self.detour(fabric, now, from, to) };
-        let aside = beside != Aside::default();
+        let aside = late > Span::ZERO;
         let stage = Stage::Hop { previous, slowest, echo, aside };
         let at = self.put(Flight { from, to, packet: Some(packet), stage });
         self.load(at, payload);
         if aside {
-            self.asides.insert(at, beside);
+            self.asides.insert(at, Aside { late, by: None });
         }
         if self.down.is_up(inject) {
             self.schedule_for(fabric, proc_of(to), crossing.arrives, Item::Flight(at));
@@ -382,9 +381,10 @@ impl<T: Simulated> Air<T> {
     /// The head of a packet is at the end of a link. Whether it goes on.
     pub(super) fn hop(&mut self, fabric: &Fabric<T>, now: Time, at: u32) -> bool {
         let topology = &fabric.topology;
-        let Flight { to, packet, stage, .. } = &self.flights[at as usize];
-        let Stage::Hop { previous, slowest, echo, aside } = *stage else { return false };
+        let Flight { from, to, packet, stage } = &self.flights[at as usize];
+        let Stage::Hop { previous, slowest, echo, mut aside } = *stage else { return false };
         let At::Router(router) = topology.enters(previous) else { return false };
+        let from = *from;
         let (to, load) = (*to, packet.as_ref().map(|packet| T::load(&fabric.setup, packet)));
         let Some(load) = load else { return false };
         let node = NodeId(to.nic);
@@ -393,6 +393,15 @@ impl<T: Simulated> Air<T> {
             // Once it was there, it takes the shortest way.
             known.by = known.by.filter(|&by| by != router);
             beside = *known;
+        }
+        if fabric.routing != Routing::Minimal && previous == topology.inject(NodeId(from.nic)) {
+            // Its first router sends it on its way, by what waits there then.
+            beside.by = self.detour(fabric, now, from, to);
+            aside = beside != Aside::default();
+            self.flights[at as usize].stage = Stage::Hop { previous, slowest, echo, aside };
+            if aside {
+                self.asides.insert(at, beside);
+            }
         }
         // A router that cannot be reached any more is no reason not to arrive.
         let detour = beside.by.and_then(|by| topology.towards(router, by, &mut self.down));
