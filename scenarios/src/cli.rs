@@ -8,7 +8,9 @@ use std::str::FromStr;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::calibration::rank::How;
 use crate::jobs::Interrupt;
+use crate::quantity::Bytes;
 use crate::report::Format;
 use crate::schema::schedule::{SeedRange, Seeds};
 use crate::terminal::{Color, Palette};
@@ -21,6 +23,7 @@ Examples:
   selvedge check-determinism DIR                the same seed must give the same history
   selvedge explore both-connect.json            not some histories but all of them
   selvedge validate DIR                         find mistakes without running anything
+  selvedge calibrate                            compare machines with published figures
   selvedge schema scenario > scenario.json      let an editor complete and check
 
 Results go to standard output, progress and complaints to standard error. Each option can also
@@ -28,6 +31,22 @@ be given in the environment: SELVEDGE_SEED=7 is --seed 7.
 
 Exit codes: 0 passed, 1 internal error, 2 usage, 4 nothing to run, 65 wrong input, 66 missing
 input, 74 output not written, 100 failed, 102 limit hit, 103 not deterministic, 130 interrupted.";
+
+const CALIBRATE: &str = "\
+Examples:
+  selvedge calibrate                            every published figure of Gemini and Aries
+  selvedge calibrate aries-daint gemini-hop     those whose names begin so
+  selvedge calibrate --machine titan --from 0 --to 1234 --bytes 4KiB --how mpi
+                                                a figure that nobody has published
+
+A row holds when the simulated figure lies within its tolerance; rows marked `shown` are not held
+to theirs. If one does not hold, the exit code is 100. With --machine the latency and bandwidth
+between two nodes are measured, and what each part of the machine adds: a part's share is what
+goes away when that part takes no time.
+
+A put counts until its bytes are in the memory of the other side, a get until the caller has
+them, a message half of its round trip. Bandwidth is that of 64 at a time, or fewer of more than a
+mebibyte.";
 
 /// Deterministic simulation of fabrics: connections, credits and messages under faults.
 #[derive(Debug, Parser)]
@@ -72,6 +91,9 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Measure, each bench in a process of its own.
     Bench(BenchArgs),
+    /// Compare simulated machines with published figures, or ask how fast they are.
+    #[command(after_help = CALIBRATE)]
+    Calibrate(CalibrateArgs),
 }
 
 /// Scenarios and the seeds to run them with.
@@ -140,6 +162,29 @@ pub struct BenchArgs {
     /// The benches, by name. Without it: all of them.
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
+}
+
+/// What to compare, or what to ask.
+#[derive(Clone, Debug, Args)]
+pub struct CalibrateArgs {
+    /// The rows, by name or by how their names begin. Without it: all of them.
+    #[arg(value_name = "ROW", conflicts_with = "machine")]
+    pub rows: Vec<String>,
+    /// Ask about this machine: a name or the path of a machine file.
+    #[arg(long, value_name = "NAME", env = "SELVEDGE_MACHINE")]
+    pub machine: Option<String>,
+    /// The node that asks.
+    #[arg(long, value_name = "NODE", default_value_t = 0, env = "SELVEDGE_FROM")]
+    pub from: u32,
+    /// The node that answers.
+    #[arg(long, value_name = "NODE", default_value_t = 1, env = "SELVEDGE_TO")]
+    pub to: u32,
+    /// How much goes from one to the other.
+    #[arg(long, value_name = "SIZE", default_value = "8B", env = "SELVEDGE_BYTES")]
+    pub bytes: Bytes,
+    /// How it goes there.
+    #[arg(long, value_enum, default_value_t = How::Mpi, env = "SELVEDGE_HOW")]
+    pub how: How,
 }
 
 impl FromStr for SeedRange {

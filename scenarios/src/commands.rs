@@ -1,6 +1,7 @@
 //! What each command does.
 
 pub mod bench;
+pub mod calibrate;
 pub mod explore;
 pub mod list;
 pub mod run;
@@ -58,6 +59,7 @@ fn dispatch(command: &Command, session: &mut Session<'_>, engine: &dyn Engine) -
         Command::List(args) => list::list(args, session, engine),
         Command::Schema(args) => schema::schema(args, session),
         Command::Bench(args) => bench::bench(args, session, engine),
+        Command::Calibrate(args) => calibrate::calibrate(args, session),
     }?;
     session.out.flush()?;
     Ok(exit)

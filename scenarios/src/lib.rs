@@ -11,6 +11,7 @@
 //! | [`discover`] | from paths to files |
 //! | [`engine`] | the seam: what the runner asks of whatever runs scenarios |
 //! | [`simulate`], [`workload`] | the engine that simulates; what procs do |
+//! | [`calibration`] | published figures beside simulated ones, and where the time goes |
 //! | [`judge`] | whether what happened is what was expected |
 //! | [`jobs`] | many runs side by side, results in order |
 //! | [`report`], [`terminal`] | results for people and for programs |
@@ -19,6 +20,7 @@
 //! Deliberately absent: protocol rules (core has them), simulated time and devices (sim has
 //! them), and anything that would make a result depend on the clock or on the number of threads.
 
+pub mod calibration;
 pub mod check;
 pub mod cli;
 pub mod commands;

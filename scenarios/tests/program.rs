@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 fn selvedge(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).stdin(Stdio::null());
-    for name in ["SEED", "SEEDS", "JOBS", "FORMAT", "COLOR", "NO_PROGRESS"] {
+    for name in ["SEED", "SEEDS", "JOBS", "FORMAT", "COLOR", "NO_PROGRESS", "MACHINE", "HOW"] {
         command.env_remove(format!("SELVEDGE_{name}"));
     }
     command
@@ -111,6 +111,52 @@ fn help_teaches_and_the_environment_is_heard() {
     assert!(serde_json::from_slice::<serde_json::Value>(&json).is_ok());
     let bad = selvedge(&["run", "suite"]).env("SELVEDGE_SEEDS", "9..1").output();
     assert_eq!(bad.expect("the program starts").status.code(), Some(2));
+}
+
+#[test]
+fn calibration_is_printed_row_by_row_and_asked() {
+    let table = output(&["calibrate", "gemini-link", "aries-put-8"]);
+    assert_eq!(table.status.code(), Some(0), "{}", text(&table.stderr));
+    for part in ["gemini-link-x-cable", "9.375GB/s", "0.0%", "6 held, 0 not held, 0 only shown"] {
+        assert!(text(&table.stdout).contains(part), "the table lacks {part}");
+    }
+    // A whole name is that row, not those that begin so.
+    let rows = output(&["calibrate", "--format", "json", "aries-daint-osu-lat-8"]);
+    let rows: serde_json::Value = serde_json::from_slice(&rows.stdout).expect("JSON");
+    assert_eq!(rows.as_array().map(Vec::len), Some(1));
+    assert_eq!((&rows[0]["published"], &rows[0]["unit"]), (&1_090_000.into(), &"ps".into()));
+    assert_eq!(rows[0]["holds"], true);
+    let lines = output(&["calibrate", "--format", "ndjson", "aries-rank"]);
+    assert_eq!(text(&lines.stdout).lines().count(), 5);
+
+    let asked = ["calibrate", "--machine", "hopper", "--to", "99", "--bytes", "4KiB"];
+    let answer = output(&[&asked[..], &["--how", "put"]].concat());
+    assert_eq!(answer.status.code(), Some(0), "{}", text(&answer.stderr));
+    for part in ["hopper, put of 4096 B from node 0 to node 99", "bandwidth", "FMA: rate", "NIC"] {
+        assert!(text(&answer.stdout).contains(part), "the answer lacks {part}");
+    }
+    let json = output(&[&asked[..], &["--format", "json"]].concat());
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert!(json["latency_ps"].as_u64() > Some(1_000_000) && json["parts"].is_array());
+
+    let help = text(&output(&["calibrate", "--help"]).stdout);
+    for part in ["Examples:", "--machine titan", "SELVEDGE_MACHINE", "until its bytes are in"] {
+        assert!(help.contains(part), "the help lacks {part}");
+    }
+    for (arguments, code, expected) in [
+        (&["calibrate", "no-such-row"][..], 2, "no row's name begins with `no-such-row`"),
+        (&["calibrate", "--machine", "titam"], 2, "did you mean `titan`?"),
+        (&["calibrate", "--machine", "no/such.json"], 66, "cannot be read"),
+        (&["calibrate", "--machine", "titan", "--to", "99999"], 2, "beyond the last one"),
+        (&["calibrate", "--machine", "titan", "--bytes", "9"], 2, "write a unit"),
+        (&["calibrate", "--machine", "titan", "--bytes", "8GiB"], 2, "at most 64MiB"),
+        (&["calibrate", "aries", "--machine", "titan"], 2, "cannot be used with"),
+    ] {
+        let output = output(arguments);
+        let complaint = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {complaint}");
+        assert!(complaint.contains(expected), "{arguments:?}: {complaint}");
+    }
 }
 
 #[test]

@@ -7,6 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
+use crate::calibration::parts::Share;
+use crate::calibration::probe::Question;
+use crate::calibration::rank::How;
+use crate::calibration::table::{Bound, Row, Unit, Verdict as Held};
 use crate::engine::{Bench, Explored, Kind, Latency, Twice};
 use crate::judge::{Outcome, Verdict, Violation};
 use crate::schema::SCHEMA_VERSION;
@@ -278,6 +282,116 @@ impl BenchRecord {
             events: bench.events,
             connections: bench.connections,
             digest: bench.digest.map(hex),
+        }
+    }
+}
+
+/// One row of `selvedge calibrate`. Figures are in the smallest unit of their kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RowRecord {
+    /// The version of this format: 1.
+    pub schema_version: u32,
+    /// The row's name.
+    pub id: String,
+    /// What is measured, and of what.
+    pub what: String,
+    /// In which unit the figures are.
+    pub unit: Unit,
+    /// What was published; `null` where nothing was found.
+    pub published: Option<u64>,
+    /// What the simulation says; `null` where the model has no such thing.
+    pub simulated: Option<u64>,
+    /// How far that is from the published figure, in parts per million.
+    pub deviation_ppm: Option<i64>,
+    /// How far it may be.
+    pub within_ppm: u32,
+    /// On which side.
+    pub bound: Bound,
+    /// Whether it is so near.
+    pub holds: bool,
+    /// Why the row is only shown, if that is so; else it is asserted.
+    pub only_shown: Option<String>,
+    /// Who published it.
+    pub source: String,
+}
+
+impl RowRecord {
+    /// A row and how it came out.
+    #[must_use]
+    pub fn new(row: &Row, verdict: &Held) -> Self {
+        RowRecord {
+            schema_version: SCHEMA_VERSION,
+            id: row.id.clone(),
+            what: row.what.to_owned(),
+            unit: row.unit,
+            published: row.published,
+            simulated: verdict.simulated,
+            deviation_ppm: verdict.deviation,
+            within_ppm: row.within * 1_000,
+            bound: row.bound,
+            holds: verdict.holds,
+            only_shown: row.only_shown.map(str::to_owned),
+            source: row.source.to_owned(),
+        }
+    }
+}
+
+/// The answer of `selvedge calibrate --machine`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AnswerRecord {
+    /// The version of this format: 1.
+    pub schema_version: u32,
+    /// The machine.
+    pub machine: String,
+    /// How bytes travel.
+    pub how: How,
+    /// The node that asks.
+    pub from: u32,
+    /// The node that answers.
+    pub to: u32,
+    /// Bytes.
+    pub bytes: u32,
+    /// The latency, in picoseconds.
+    pub latency_ps: i64,
+    /// The bandwidth with many at a time, in bytes a second.
+    pub bytes_per_second: u64,
+    /// From one of them to the next, in picoseconds.
+    pub gap_ps: i64,
+    /// What each part adds to those before it; they add up.
+    pub parts: Vec<PartRecord>,
+}
+
+/// What a part of a machine adds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PartRecord {
+    /// The part.
+    pub part: String,
+    /// To the latency, in picoseconds; less than nothing if it helps.
+    pub latency_ps: i64,
+    /// To the time from one of a stream to the next, in picoseconds.
+    pub gap_ps: i64,
+}
+
+impl AnswerRecord {
+    /// What was measured.
+    #[must_use]
+    pub fn new(machine: &str, question: Question, whole: Share, shares: &[Share]) -> Self {
+        let part = |share: &Share| PartRecord {
+            part: share.part.to_owned(),
+            latency_ps: share.latency,
+            gap_ps: share.gap,
+        };
+        AnswerRecord {
+            schema_version: SCHEMA_VERSION,
+            machine: machine.to_owned(),
+            how: question.how,
+            from: question.from.0,
+            to: question.to.0,
+            bytes: question.bytes,
+            latency_ps: whole.latency,
+            bytes_per_second: question.rate(whole.gap.unsigned_abs()),
+            gap_ps: whole.gap,
+            parts: shares.iter().map(part).collect(),
         }
     }
 }
