@@ -101,9 +101,13 @@ pub struct History {
     pub messages: u64,
     /// How many of them were delivered.
     pub delivered: u64,
-    /// How many sends ended `Failed`, by reason.
+    /// How many operations on remote memory were asked for, whatever became of them.
+    pub operations: u64,
+    /// How many of them were done.
+    pub done: u64,
+    /// How many sends and operations ended `Failed`, by reason.
     pub failed: BTreeMap<String, u64>,
-    /// How many sends ended `Unknown`, by reason.
+    /// How many sends and operations ended `Unknown`, by reason.
     pub unknown: BTreeMap<String, u64>,
     /// How many error notices there were, by kind.
     pub errors: BTreeMap<String, u64>,

@@ -166,10 +166,13 @@ fn vacuous(scenario: &Loaded, history: &History) -> Option<String> {
         return Some(reason);
     }
     let answers: u64 = (history.failed.values()).chain(history.unknown.values()).sum();
-    let idle = history.delivered == 0 && answers == 0 && history.connections == 0;
+    let came = history.delivered + history.done;
+    let idle = came == 0 && answers == 0 && history.connections == 0;
     // Whoever expects that nothing is delivered gets that by what failed or by who connected.
-    let expected = matches!(scenario.scenario.expect.delivered, Count::Between(b) if b.hold(0));
-    if idle || (history.delivered == 0 && !expected) {
+    let none = |count| matches!(count, Count::Between(bounds) if bounds.hold(0));
+    let expect = &scenario.scenario.expect;
+    let expected = none(expect.delivered) || history.operations > 0 && none(expect.done);
+    if idle || (came == 0 && !expected) {
         return Some("nothing was delivered".to_owned());
     }
     None
@@ -216,6 +219,7 @@ impl Judge<'_> {
     fn expectations(&mut self, scenario: &Loaded, history: &History) {
         let expect = &scenario.scenario.expect;
         self.count("expect.delivered", expect.delivered, history.delivered, history.messages);
+        self.count("expect.done", expect.done, history.done, history.operations);
         let before = self.violations.len();
         self.tally("expect.failed", &expect.failed, &history.failed);
         self.place(before, &history.failures);

@@ -3,7 +3,12 @@
 
 use std::sync::Arc;
 
-use selvedge_core::{App, Fabric, Hold, Notice, ProcName, Span, Tag, Time};
+use selvedge_core::rma::{Amo, Place, Tail};
+use selvedge_core::{App, Fabric, Hold, Notice, ProcName, RegionId, Span, Tag, Time};
+
+mod remote;
+
+pub use remote::{Plan, Remote};
 
 /// What one proc does.
 #[derive(Clone, Debug, Hash)]
@@ -14,6 +19,8 @@ pub enum Work {
     Player(Player),
     /// Messages to partners.
     Sender(Sender),
+    /// Operations on the memory of partners.
+    Remote(Remote),
     /// A script.
     Script(Script),
 }
@@ -108,6 +115,21 @@ pub enum Action {
         count: u64,
         /// Their tag.
         tag: u8,
+        /// Where in registered memory they lie, if they do.
+        from: Option<Place>,
+    },
+    /// Register memory.
+    Register(RegionId, u32),
+    /// Take that back.
+    Deregister(RegionId),
+    /// Operations on remote memory, all alike.
+    Access {
+        /// Of whom.
+        to: u32,
+        /// What.
+        access: Access,
+        /// How many.
+        count: u64,
     },
     /// Connect.
     Connect(u32),
@@ -115,6 +137,38 @@ pub enum Action {
     Close(u32),
     /// Close all of them.
     Stop,
+}
+
+/// An operation on remote memory.
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+pub enum Access {
+    /// A put.
+    Put {
+        /// From where.
+        local: Place,
+        /// Where to.
+        remote: Place,
+        /// Bytes.
+        size: u32,
+    },
+    /// A get.
+    Get {
+        /// Where to.
+        local: Place,
+        /// From where.
+        remote: Place,
+        /// Bytes.
+        size: u32,
+    },
+    /// An atomic.
+    Atomic {
+        /// What it does.
+        amo: Amo,
+        /// To which word.
+        remote: Place,
+        /// Its operands.
+        operands: [u64; 2],
+    },
 }
 
 fn name(fabric: &impl Fabric, rank: u32) -> ProcName {
@@ -137,6 +191,7 @@ impl App for Work {
                     sender.begin(fabric);
                 }
             }
+            Work::Remote(remote) => remote.start(fabric),
             Work::Script(script) => script.go_on(fabric, false),
         }
     }
@@ -166,6 +221,7 @@ impl App for Work {
                 | Notice::Unregistered { .. }
                 | Notice::Done { .. } => {}
             },
+            Work::Remote(remote) => remote.notice(fabric, notice),
             Work::Script(script) => {
                 if let Notice::Connected { peer, .. } = notice {
                     script.meet(peer.rank);
@@ -176,7 +232,7 @@ impl App for Work {
 
     fn woken(&mut self, fabric: &mut impl Fabric) {
         match self {
-            Work::Idle | Work::Player(_) => {}
+            Work::Idle | Work::Player(_) | Work::Remote(_) => {}
             Work::Sender(sender) => {
                 if sender.delay > Span::ZERO {
                     sender.delay = Span::ZERO;
@@ -276,10 +332,26 @@ impl Script {
 
     fn act(&mut self, fabric: &mut impl Fabric, action: Action) {
         match action {
-            Action::Send { to, size, count, tag } => {
+            Action::Send { to, size, count, tag, from } => {
                 self.meet(to);
+                let placed = |at| Hold::Registered { at, tail: Tail::default() };
+                let hold = from.map_or(Hold::Copied, placed);
                 for _ in 0..count {
-                    fabric.send(name(fabric, to), Tag(tag), size, Hold::Copied);
+                    fabric.send(name(fabric, to), Tag(tag), size, hold);
+                }
+            }
+            Action::Register(region, size) => fabric.register(region, size),
+            Action::Deregister(region) => fabric.deregister(region),
+            Action::Access { to, access, count } => {
+                let to = name(fabric, to);
+                for _ in 0..count {
+                    match access {
+                        Access::Put { local, remote, size } => fabric.put(to, local, remote, size),
+                        Access::Get { local, remote, size } => fabric.get(to, local, remote, size),
+                        Access::Atomic { amo, remote, operands: [operand, second] } => {
+                            fabric.atomic(to, amo, remote, operand, second)
+                        }
+                    };
                 }
             }
             Action::Connect(to) => {

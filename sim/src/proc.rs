@@ -193,8 +193,15 @@ impl<T: Simulated, A: App> Proc<T, A> {
             let event = if let Some(answer) = scratch.answers.pop_front() {
                 Event::Completion(answer)
             } else if let Some(command) = scratch.commands.pop_front() {
-                if let Command::Send { .. } = command {
-                    around.watch().messages += 1;
+                match command {
+                    Command::Send { .. } => around.watch().messages += 1,
+                    Command::Put { .. } | Command::Get { .. } | Command::Atomic { .. } => {
+                        around.watch().asked += 1;
+                    }
+                    Command::Connect { .. }
+                    | Command::Close { .. }
+                    | Command::Register { .. }
+                    | Command::Deregister { .. } => {}
                 }
                 Event::Command(command)
             } else {

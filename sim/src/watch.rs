@@ -125,6 +125,8 @@ pub struct Watch<T: Simulated> {
     pub messages: u64,
     /// Messages delivered.
     pub delivered: u64,
+    /// Operations on remote memory asked for.
+    pub asked: u64,
     /// Operations on remote memory that were done.
     pub operations: u64,
     /// Connections that came up, counted at each end.
@@ -170,6 +172,7 @@ impl<T: Simulated> Watch<T> {
             whole_at: WHOLE * watching.check_every,
             messages: 0,
             delivered: 0,
+            asked: 0,
             operations: 0,
             connections: 0,
             reconnects: 0,

@@ -3,7 +3,7 @@
 use super::Check;
 use crate::quantity::Bytes;
 use crate::schema::machine::Fabric;
-use crate::schema::workload::{Action, Neighbours, ProcScript, Workload};
+use crate::schema::workload::{Action, Mix, Neighbours, ProcScript, Remote, Workload};
 use crate::spanned::Path;
 
 /// More messages than any run could deliver.
@@ -49,7 +49,38 @@ pub(super) fn check(check: &mut Check<'_>, workload: &Workload) {
             partners(check, &path.key("partners"), it.partners);
             messages(check, &path, "bursts", &[procs, it.bursts, it.length]);
         }
+        Workload::Remote(it) => remote(check, &path, it),
         Workload::Script(scripts) => script(check, &path, scripts),
+    }
+}
+
+fn remote(check: &mut Check<'_>, path: &Path, it: &Remote) {
+    partners(check, &path.key("partners"), it.partners);
+    messages(check, path, "operations", &[u64::from(check.procs), it.operations]);
+    let Mix { put, get, add, set } = it.mix;
+    if put == 0 && get == 0 && add == 0 && set == 0 {
+        check.problem(&path.key("mix"), "nothing is chosen: give one kind a weight");
+    }
+    if it.size.0 == 0 {
+        check.problem(&path.key("size"), "must be at least one byte");
+    }
+    // A slot for each proc in each window, and two for each partner.
+    let slots = u64::from(check.procs) * (u64::from(check.procs) + 2 * u64::from(it.partners));
+    if it.size.0.saturating_add(9).saturating_mul(slots) > MEMORY_MAX {
+        let message =
+            "the windows of all procs take more than 4 GiB: lower it, or take fewer procs";
+        check.problem(&path.key("size"), message);
+    }
+}
+
+/// Memory of all procs together, at most.
+const MEMORY_MAX: u64 = 1 << 32;
+
+/// Names of regions from the middle on are the transport's own.
+fn region(check: &mut Check<'_>, path: &Path, region: u32) {
+    if region >= selvedge_core::rma::OWN_REGIONS {
+        let message = format!("must be less than {}", selvedge_core::rma::OWN_REGIONS);
+        check.problem(&path.key("region"), message);
     }
 }
 
@@ -112,11 +143,44 @@ fn script(check: &mut Check<'_>, path: &Path, scripts: &[ProcScript]) {
                 }
                 Action::Connect(peer) => ("connect", peer.to),
                 Action::Close(peer) => ("close", peer.to),
+                Action::Put(transfer) => {
+                    let path = path.key("do").key("put");
+                    messages(check, &path, "count", &[transfer.count]);
+                    size(check, &path, transfer.size);
+                    ("put", transfer.to)
+                }
+                Action::Get(transfer) => {
+                    let path = path.key("do").key("get");
+                    messages(check, &path, "count", &[transfer.count]);
+                    size(check, &path, transfer.size);
+                    ("get", transfer.to)
+                }
+                Action::Atomic(atomic) => {
+                    let path = path.key("do").key("atomic");
+                    messages(check, &path, "count", &[atomic.count]);
+                    if atomic.width != 4 && atomic.width != 8 {
+                        check.problem(&path.key("width"), "a word has 4 or 8 bytes");
+                    }
+                    ("atomic", atomic.to)
+                }
+                Action::Register(register) => {
+                    let path = path.key("do").key("register");
+                    region(check, &path, register.region);
+                    if register.size.0 == 0 || register.size.0 > MEMORY_MAX / 4 {
+                        check.problem(&path.key("size"), "must lie between 1 B and 1 GiB");
+                    }
+                    continue;
+                }
+                Action::Deregister(it) => {
+                    region(check, &path.key("do").key("deregister"), it.region);
+                    continue;
+                }
                 Action::Stop => continue,
             };
             let path = path.key("do").key(word).key("to");
             check.proc(&path, peer);
-            if peer == script.proc {
+            let own = matches!(word, "put" | "get" | "atomic");
+            if peer == script.proc && !own {
                 check.problem(&path, "a proc does not connect to itself: name another one");
             }
         }

@@ -35,6 +35,8 @@ struct Row {
     seeds: u64,
     messages: u64,
     delivered: u64,
+    operations: u64,
+    done: u64,
     latency: Latency,
     digest: u64,
 }
@@ -49,6 +51,8 @@ impl Row {
             seeds: 1,
             messages: history.messages,
             delivered: history.delivered,
+            operations: history.operations,
+            done: history.done,
             latency: history.latency,
             digest: history.digest,
         }
@@ -60,6 +64,8 @@ impl Row {
         self.seeds += 1;
         self.messages = self.messages.saturating_add(history.messages);
         self.delivered = self.delivered.saturating_add(history.delivered);
+        self.operations = self.operations.saturating_add(history.operations);
+        self.done = self.done.saturating_add(history.done);
         let (mine, new) = (self.latency, history.latency);
         self.latency = Latency {
             p50_ps: mine.p50_ps.max(new.p50_ps),
@@ -111,11 +117,14 @@ impl RunTable {
             writeln!(
                 out,
                 "{faint}{:<8} {:<width$} {:>7} {:>21} {:>9} {:>9} {:>9}  {:<16}{faint:#}",
-                "verdict", "scenario", "seeds", "delivered", "p50", "p99", "max", "digest"
+                "verdict", "scenario", "seeds", "done", "p50", "p99", "max", "digest"
             )?;
         }
         let style = style_of(self.palette, row.verdict);
-        let delivered = format!("{}/{}", row.delivered, row.messages);
+        // Messages and operations on remote memory, one or the other or both.
+        let share = |n: u64, all: u64| (all > 0).then(|| format!("{n}/{all}"));
+        let delivered = [share(row.delivered, row.messages), share(row.done, row.operations)];
+        let delivered = delivered.into_iter().flatten().collect::<Vec<_>>().join("+");
         let Latency { p50_ps, p99_ps, max_ps, .. } = row.latency;
         let [p50, p99, max] = [p50_ps, p99_ps, max_ps].map(|ps| match row.delivered {
             0 => "-".to_owned(),

@@ -62,9 +62,13 @@ pub struct OutcomeRecord {
     pub messages: u64,
     /// Messages delivered.
     pub delivered: u64,
-    /// Sends that ended `Failed`, by reason.
+    /// Operations on remote memory asked for, whatever became of them.
+    pub operations: u64,
+    /// Operations on remote memory done.
+    pub done: u64,
+    /// Sends and operations that ended `Failed`, by reason.
     pub failed: BTreeMap<String, u64>,
-    /// Sends that ended `Unknown`, by reason.
+    /// Sends and operations that ended `Unknown`, by reason.
     pub unknown: BTreeMap<String, u64>,
     /// Error notices, by kind.
     pub errors: BTreeMap<String, u64>,
@@ -106,6 +110,8 @@ impl OutcomeRecord {
             events: history.events,
             messages: history.messages,
             delivered: history.delivered,
+            operations: history.operations,
+            done: history.done,
             failed: history.failed.clone(),
             unknown: history.unknown.clone(),
             errors: history.errors.clone(),

@@ -17,11 +17,13 @@ use crate::quantity::Duration;
 pub struct Expect {
     /// How many messages are delivered.
     pub delivered: Count,
-    /// How many sends end `Failed` (never delivered), by reason. A reason that is not named
-    /// must not occur; `"any"` allows whatever comes.
+    /// How many operations on remote memory are done.
+    pub done: Count,
+    /// How many sends and operations end `Failed` (never delivered, never done), by reason. A
+    /// reason that is not named must not occur; `"any"` allows whatever comes.
     pub failed: Tally,
-    /// How many sends end `Unknown` (delivered once or not at all), by reason. A reason that is
-    /// not named must not occur; `"any"` allows whatever comes.
+    /// How many sends and operations end `Unknown` (once or not at all), by reason. A reason
+    /// that is not named must not occur; `"any"` allows whatever comes.
     pub unknown: Tally,
     /// How many error notices there are, by kind. A kind that is not named must not occur;
     /// without this key, whatever comes is allowed.
@@ -40,6 +42,7 @@ impl Default for Expect {
     fn default() -> Self {
         Expect {
             delivered: Count::All,
+            done: Count::All,
             failed: Tally::default(),
             unknown: Tally::default(),
             errors: Tally::Any,

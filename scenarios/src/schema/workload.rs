@@ -24,6 +24,9 @@ pub enum Workload {
     Incast(Incast),
     /// Each proc sends to partners that are drawn once from the seed, in bursts with pauses.
     Bursts(Bursts),
+    /// Each proc uses the memory of partners that are drawn once from the seed, and checks what
+    /// it finds there.
+    Remote(Remote),
     /// Each proc does what is written.
     Script(Vec<ProcScript>),
 }
@@ -135,6 +138,54 @@ pub struct Bursts {
     pub size: Bytes,
 }
 
+/// Settings of `remote`. Each proc has a window: a word that all count in, and a slot for each
+/// proc in which that one alone writes, so that it knows what a get must bring.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Remote {
+    /// Whose memory each proc uses: so many others, one operation each at a time.
+    #[serde(default = "one")]
+    pub partners: u32,
+    /// How many operations each proc asks for in all.
+    pub operations: u64,
+    /// The size of each put and get.
+    #[serde(default = "eight_bytes")]
+    pub size: Bytes,
+    /// How often each kind of operation is chosen.
+    #[serde(default)]
+    pub mix: Mix,
+    /// Whether gets go to places where no NIC can get them, so that the peer has to put.
+    #[serde(default)]
+    pub odd: bool,
+    /// Compare what one in so many gets brings with what was put; 0: none.
+    #[serde(default = "once")]
+    pub check_every: u64,
+}
+
+/// Weights of the kinds of operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    /// Of puts into the own slot.
+    #[serde(default)]
+    pub put: u32,
+    /// Of gets of the own slot.
+    #[serde(default)]
+    pub get: u32,
+    /// Of fetch-and-adds to the word.
+    #[serde(default)]
+    pub add: u32,
+    /// Of bits set in the word, which may be done twice.
+    #[serde(default)]
+    pub set: u32,
+}
+
+impl Default for Mix {
+    fn default() -> Self {
+        Mix { put: 4, get: 4, add: 1, set: 1 }
+    }
+}
+
 /// What one proc does, step by step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -170,6 +221,16 @@ pub enum Action {
     Connect(Peer),
     /// Close the connection to a peer.
     Close(Peer),
+    /// Register memory under a name.
+    Register(Register),
+    /// Take a registration back.
+    Deregister(Deregister),
+    /// Write to a peer's memory.
+    Put(Transfer),
+    /// Read a peer's memory.
+    Get(Transfer),
+    /// Change a word of a peer's memory.
+    Atomic(Atomic),
     /// Close everything and stop.
     Stop,
 }
@@ -188,6 +249,114 @@ pub struct Send {
     /// The matching tag: order is promised per peer and tag.
     #[serde(default)]
     pub tag: u8,
+    /// Where in registered memory the message lies: one that is too long for the mailbox is
+    /// fetched from there. Left out: it is copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Place>,
+}
+
+/// A place in registered memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// The name of the region, as its owner registered it.
+    pub region: u32,
+    /// Bytes from its start.
+    #[serde(default)]
+    pub offset: u32,
+}
+
+/// Settings of `register`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Register {
+    /// The name that the region shall have.
+    pub region: u32,
+    /// Its size.
+    pub size: Bytes,
+}
+
+/// Settings of `deregister`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Deregister {
+    /// The name of the region.
+    pub region: u32,
+}
+
+/// Settings of `put` and `get`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Transfer {
+    /// The proc whose memory it is about.
+    pub to: u32,
+    /// The place here.
+    pub local: Place,
+    /// The place there.
+    pub remote: Place,
+    /// How many bytes.
+    pub size: Bytes,
+    /// How often, all at once.
+    #[serde(default = "once")]
+    pub count: u64,
+}
+
+/// Settings of `atomic`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Atomic {
+    /// The proc whose memory it is about.
+    pub to: u32,
+    /// What is done to the word.
+    pub op: AtomicOp,
+    /// Whether what it held comes back.
+    #[serde(default)]
+    pub fetch: bool,
+    /// Bytes of the word: 4 or 8.
+    #[serde(default = "eight")]
+    #[schemars(range(min = 4, max = 8))]
+    pub width: u32,
+    /// The word.
+    pub remote: Place,
+    /// With what.
+    #[serde(default)]
+    pub operand: u64,
+    /// The second operand: what `compare-swap` compares with, and what `and-xor` flips.
+    #[serde(default)]
+    pub second: u64,
+    /// How often, all at once.
+    #[serde(default = "once")]
+    pub count: u64,
+}
+
+/// What an atomic operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtomicOp {
+    /// Adds the operand.
+    Add,
+    /// Keeps the bits that the operand has too.
+    And,
+    /// Sets the bits of the operand.
+    Or,
+    /// Flips the bits of the operand.
+    Xor,
+    /// Keeps the bits of the first operand, then flips those of the second.
+    AndXor,
+    /// Writes the operand.
+    Swap,
+    /// Writes the operand where it finds the second one.
+    CompareSwap,
+    /// Writes the operand where it is less.
+    Min,
+    /// Writes the operand where it is greater.
+    Max,
+    /// Adds as floating-point numbers.
+    FloatAdd,
+    /// The lesser of two floating-point numbers.
+    FloatMin,
+    /// The greater of two floating-point numbers.
+    FloatMax,
 }
 
 /// The peer of `connect` and `close`.
@@ -206,6 +375,10 @@ const fn once() -> u64 {
     1
 }
 
+const fn eight() -> u32 {
+    8
+}
+
 const fn eight_bytes() -> Bytes {
     Bytes(8)
 }
@@ -221,6 +394,7 @@ impl Workload {
             Workload::ConnectStorm(_) => "connect-storm",
             Workload::Incast(_) => "incast",
             Workload::Bursts(_) => "bursts",
+            Workload::Remote(_) => "remote",
             Workload::Script(_) => "script",
         }
     }
@@ -235,6 +409,7 @@ impl Workload {
             Workload::ConnectStorm(it) => Some(it.size),
             Workload::Incast(it) => Some(it.size),
             Workload::Bursts(it) => Some(it.size),
+            Workload::Remote(it) => Some(it.size),
             Workload::Script(_) => None,
         }
     }

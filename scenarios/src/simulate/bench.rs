@@ -64,7 +64,7 @@ fn file(name: &str) -> Result<Loaded, EngineError> {
 fn are_connected(world: &Run) -> bool {
     world.procs().iter().all(|proc| match &proc.app {
         Work::Sender(sender) => sender.missing == 0,
-        Work::Idle | Work::Player(_) | Work::Script(_) => true,
+        Work::Idle | Work::Player(_) | Work::Remote(_) | Work::Script(_) => true,
     })
 }
 

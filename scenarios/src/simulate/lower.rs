@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use selvedge_core::config::Tunables;
+use selvedge_core::rma::{Amo, Does, Place, Width};
 use selvedge_core::ugni::{self, Module};
-use selvedge_core::{NodeId, Span, Time};
+use selvedge_core::{NodeId, RegionId, Span, Time};
 use selvedge_sim::draw::{Draws, Purpose};
 use selvedge_sim::fabric::{Fabric, Routing, Strategy, Timing};
 use selvedge_sim::fault::{Harm, Plan, Rule, What, When};
@@ -19,8 +20,13 @@ use crate::schema::machine::{self as machines, Machine};
 use crate::schema::procs::{Placement, Rule as Placing};
 use crate::schema::schedule::Schedule;
 use crate::schema::transport::resolve;
-use crate::schema::workload::{Action as Written, NeighbourShape, Neighbours, Workload};
-use crate::workload::{Action, Pace, Player, Script, Sender, Step, When as Moment, Work};
+use crate::schema::workload::{
+    self as written, Action as Written, AtomicOp, Mix, NeighbourShape, Neighbours, Workload,
+};
+use crate::workload::{
+    Access, Action, Pace, Plan as Accesses, Player, Remote, Script, Sender, Step, When as Moment,
+    Work,
+};
 
 /// What the simulator needs for one run.
 #[derive(Debug)]
@@ -288,6 +294,60 @@ fn around(
     found
 }
 
+/// One step of a script.
+fn action_of(action: Written) -> Action {
+    let bytes = |size: crate::quantity::Bytes| u32::try_from(size.0).unwrap_or(u32::MAX);
+    let at = |place: written::Place| Place { region: RegionId(place.region), offset: place.offset };
+    match action {
+        Written::Send(send) => Action::Send {
+            to: send.to,
+            size: bytes(send.size),
+            count: send.count,
+            tag: send.tag,
+            from: send.from.map(at),
+        },
+        Written::Connect(peer) => Action::Connect(peer.to),
+        Written::Close(peer) => Action::Close(peer.to),
+        Written::Register(it) => Action::Register(RegionId(it.region), bytes(it.size)),
+        Written::Deregister(it) => Action::Deregister(RegionId(it.region)),
+        Written::Put(it) => {
+            let (local, remote, size) = (at(it.local), at(it.remote), bytes(it.size));
+            let access = Access::Put { local, remote, size };
+            Action::Access { to: it.to, access, count: it.count }
+        }
+        Written::Get(it) => {
+            let (local, remote, size) = (at(it.local), at(it.remote), bytes(it.size));
+            let access = Access::Get { local, remote, size };
+            Action::Access { to: it.to, access, count: it.count }
+        }
+        Written::Atomic(it) => {
+            let width = if it.width == 4 { Width::Four } else { Width::Eight };
+            let amo = Amo::new(does(it.op), width, it.fetch);
+            let operands = [it.operand, it.second];
+            let access = Access::Atomic { amo, remote: at(it.remote), operands };
+            Action::Access { to: it.to, access, count: it.count }
+        }
+        Written::Stop => Action::Stop,
+    }
+}
+
+const fn does(op: AtomicOp) -> Does {
+    match op {
+        AtomicOp::Add => Does::Add,
+        AtomicOp::And => Does::And,
+        AtomicOp::Or => Does::Or,
+        AtomicOp::Xor => Does::Xor,
+        AtomicOp::AndXor => Does::AndXor,
+        AtomicOp::Swap => Does::Swap,
+        AtomicOp::CompareSwap => Does::CompareSwap,
+        AtomicOp::Min => Does::Min,
+        AtomicOp::Max => Does::Max,
+        AtomicOp::FloatAdd => Does::FloatAdd,
+        AtomicOp::FloatMin => Does::FloatMin,
+        AtomicOp::FloatMax => Does::FloatMax,
+    }
+}
+
 fn apps_of(
     loaded: &Loaded,
     topology: &topology::Topology,
@@ -362,6 +422,19 @@ fn apps_of(
             bursts.bursts.saturating_mul(bursts.length),
             Pace::Clock { length: bursts.length, every: bursts.every.0 },
         )),
+        Workload::Remote(remote) => {
+            let Mix { put, get, add, set } = remote.mix;
+            let plan = Accesses {
+                size: u32::try_from(remote.size.0).unwrap_or(u32::MAX),
+                procs,
+                mix: [put, get, add, set],
+                odd: remote.odd,
+                check_every: remote.check_every,
+                seed: draws.draw(Purpose::Workload, rank, 1),
+            };
+            let partners = partners(draws, rank, procs, remote.partners);
+            Work::Remote(Remote::new(plan, partners.into(), remote.operations))
+        }
         Workload::Script(scripts) => {
             let steps: Vec<Step> = scripts
                 .iter()
@@ -373,17 +446,7 @@ fn apps_of(
                         (None, Some(after)) => Moment::After(after.0),
                         (None, None) => Moment::After(Span::ZERO),
                     },
-                    action: match step.action {
-                        Written::Send(send) => Action::Send {
-                            to: send.to,
-                            size: u32::try_from(send.size.0).unwrap_or(u32::MAX),
-                            count: send.count,
-                            tag: send.tag,
-                        },
-                        Written::Connect(peer) => Action::Connect(peer.to),
-                        Written::Close(peer) => Action::Close(peer.to),
-                        Written::Stop => Action::Stop,
-                    },
+                    action: action_of(step.action),
                 })
                 .collect();
             if steps.is_empty() { Work::Idle } else { Work::Script(Script::new(steps)) }

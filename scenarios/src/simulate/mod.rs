@@ -14,8 +14,9 @@ use crate::engine::{
 };
 use crate::jobs::Interrupt;
 use crate::load::Loaded;
+use crate::schema::faults::Fault;
 use crate::vocabulary::SEARCH_FAULTS;
-use crate::workload::Work;
+use crate::workload::{Remote, Work};
 
 mod bench;
 pub mod lower;
@@ -80,12 +81,43 @@ fn once(
         End::Rest | End::Found => world.settle(),
         End::Time | End::Events => None,
     };
+    if end == End::Rest {
+        count_again(loaded, &mut world);
+    }
     let limit = match end {
         End::Rest | End::Found => None,
         End::Time => Some(format!("{} of simulated time", loaded.scenario.limits.time.0)),
         End::Events => Some(format!("{} events", loaded.scenario.limits.events)),
     };
     Ok(history(loaded, &world, unsettled, limit))
+}
+
+/// At rest: the word of every window counts the adds that were done there, and no more than were
+/// asked for. Nobody knows what those who died have done.
+fn count_again(loaded: &Loaded, world: &mut Run) {
+    let deadly = |fault: &Fault| matches!(fault, Fault::Crash(_) | Fault::Restart(_));
+    if loaded.scenario.faults.iter().any(deadly) {
+        return;
+    }
+    let mut adds = vec![[0, 0]; world.procs().len()];
+    for proc in world.procs() {
+        let Work::Remote(remote) = &proc.app else { return };
+        for (partner, [done, maybe]) in remote.adds() {
+            let [least, most] = &mut adds[partner as usize];
+            *least += done;
+            *most += done + maybe;
+        }
+    }
+    for (rank, [least, most]) in adds.into_iter().enumerate() {
+        let mut word = [0; 8];
+        world.procs()[rank].memory.read_into(Remote::word(), &mut word);
+        let counted = Remote::counted(u64::from_le_bytes(word));
+        if !(least..=most).contains(&counted) {
+            let (at, proc, rule) = (world.now(), rank as u32, "every add is done once");
+            let (kind, around) = (Wrong::Safety, Vec::new());
+            world.watch.found.push(Seen { rule, kind, at, proc, around });
+        }
+    }
 }
 
 fn history(
@@ -112,6 +144,8 @@ fn history(
         events: watch.events,
         messages: watch.messages,
         delivered: watch.delivered,
+        operations: watch.asked,
+        done: watch.operations,
         failed: tally(&watch.failed),
         unknown: tally(&watch.unknown),
         errors: tally(&watch.errors),
