@@ -69,13 +69,13 @@ impl Links {
         Crossing { arrives: start + wire.latency, serialisation, blocked }
     }
 
-    /// The responses to a train that crosses `link` at `now` take so many bytes the other way.
-    /// They are reckoned at once, and hold only what comes later: a train's own way back is the
-    /// way of nothing that waits for it.
+    /// The responses to a train that crosses `link` at `now` take so many bytes the other way,
+    /// where a link is as fast. They are reckoned at once, and hold only what comes later.
+    #[inline]
     pub fn respond(&mut self, topology: &Topology, link: LinkId, now: Time, wire_bytes: u32) {
-        let back = topology.back(link);
-        let free_at = &mut self.free_at[back.index()];
-        *free_at = (*free_at).max(now) + topology.wire(back).rate.time_of(u64::from(wire_bytes));
+        let lasts = topology.wire(link).rate.time_of(u64::from(wire_bytes));
+        let free_at = &mut self.free_at[topology.back(link).index()];
+        *free_at = (*free_at).max(now) + lasts;
     }
 
     /// When a link has nothing left to send.
