@@ -1,7 +1,7 @@
 //! Where the time goes: what each part of a machine adds.
 //!
 //! The machine is built up from one in which nothing takes time, part by part in the order of
-//! [`PARTS`], and measured each time. So the shares are those of the simulation itself, no formula
+//! `PARTS`, and measured each time. So the shares are those of the simulation itself, no formula
 //! stands beside it, and they add up. Where parts work at the same time, as cut-through makes them
 //! do, the first of them has the time, and a slower one behind it what it adds.
 

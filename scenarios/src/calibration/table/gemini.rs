@@ -30,9 +30,9 @@ const MIB: u32 = 1 << 20;
 const CABLE_Y: [[u32; 3]; 2] = [[0, 1, 0], [0, 2, 0]];
 const CABLE_Z: [[u32; 3]; 2] = [[0, 0, 7], [0, 0, 8]];
 
-/// Megabytes a second in tenths of thousandths: raw rates have more digits.
-const fn raw(hundred_bytes: u64) -> (u64, Unit) {
-    (hundred_bytes * 100, Unit::Rate)
+/// Bytes a second.
+const fn raw(rate: u64) -> (u64, Unit) {
+    (rate, Unit::Rate)
 }
 
 fn medium(medium: Medium) -> Measured {
@@ -165,7 +165,7 @@ pub(super) fn rows() -> Vec<Row> {
         figure(
             "gemini-nic-peak",
             "data that a node injects at most: the link to its router, full of puts",
-            (8_300_000_000, Unit::Rate),
+            raw(8_300_000_000),
             20,
             EUROBEN,
             |labs| labs.injection("gemini", u64::from(wire::put(false)[0])),
@@ -173,7 +173,7 @@ pub(super) fn rows() -> Vec<Row> {
         figure(
             "gemini-tile-rate-mezzanine",
             "raw rate of a tile within a blade",
-            (2_343_750_000, Unit::Rate),
+            raw(2_343_750_000),
             5,
             LDMS,
             |_| medium(Medium::Mezzanine),
@@ -181,7 +181,7 @@ pub(super) fn rows() -> Vec<Row> {
         figure(
             "gemini-tile-rate-backplane",
             "raw rate of a tile on a backplane",
-            (1_875_000_000, Unit::Rate),
+            raw(1_875_000_000),
             5,
             LDMS,
             |_| medium(Medium::Backplane),
@@ -189,7 +189,7 @@ pub(super) fn rows() -> Vec<Row> {
         figure(
             "gemini-tile-rate-cable",
             "raw rate of a tile on a cable",
-            (1_171_875_000, Unit::Rate),
+            raw(1_171_875_000),
             5,
             LDMS,
             |_| medium(Medium::Cable),
@@ -197,7 +197,7 @@ pub(super) fn rows() -> Vec<Row> {
         figure(
             "gemini-tile-rate-nic",
             "raw rate of a tile towards a node",
-            (1_300_125_000, Unit::Rate),
+            raw(1_300_125_000),
             5,
             LDMS,
             |_| medium(Medium::Node),
@@ -205,7 +205,7 @@ pub(super) fn rows() -> Vec<Row> {
         figure(
             "gemini-link-x-cable",
             "raw rate along X, over cable",
-            raw(93_750_000),
+            raw(9_375_000_000),
             10,
             LDMS,
             |labs| labs.link("hopper", NEAR_X),
@@ -213,7 +213,7 @@ pub(super) fn rows() -> Vec<Row> {
         figure(
             "gemini-link-y-mezzanine",
             "raw rate along Y, inside a blade",
-            raw(93_750_000),
+            raw(9_375_000_000),
             10,
             LDMS,
             |labs| labs.link("hopper", NEAR_Y),
@@ -221,7 +221,7 @@ pub(super) fn rows() -> Vec<Row> {
         figure(
             "gemini-link-y-cable",
             "raw rate along Y, over cable",
-            raw(46_875_000),
+            raw(4_687_500_000),
             10,
             LDMS,
             |labs| labs.link("hopper", CABLE_Y),
@@ -229,7 +229,7 @@ pub(super) fn rows() -> Vec<Row> {
         figure(
             "gemini-link-z-backplane",
             "raw rate along Z, inside a cage",
-            raw(150_000_000),
+            raw(15_000_000_000),
             10,
             LDMS,
             |labs| labs.link("hopper", NEAR_Z),
@@ -237,7 +237,7 @@ pub(super) fn rows() -> Vec<Row> {
         figure(
             "gemini-link-z-cable",
             "raw rate along Z, from cage to cage",
-            raw(93_750_000),
+            raw(9_375_000_000),
             10,
             LDMS,
             |labs| labs.link("hopper", CABLE_Z),
