@@ -56,6 +56,13 @@ pub trait Nic:
         true
     }
 
+    /// Whether what comes into `queue` wakes a host that sleeps.
+    #[must_use]
+    fn interrupts(queue: u8) -> bool {
+        let _ = queue;
+        false
+    }
+
     /// Whether any queue would.
     #[inline]
     fn any_ready(&self) -> bool {

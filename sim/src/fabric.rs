@@ -94,6 +94,17 @@ pub struct Timing {
     pub death: Span,
     /// Bytes that may wait before a link.
     pub queue_bytes: u64,
+    /// Whether hosts sleep when they have nothing to do, instead of looking all the time.
+    pub sleep: Option<Sleep>,
+}
+
+/// How a host sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sleep {
+    /// From an interrupt until it is awake.
+    pub wakes_in: Span,
+    /// For how long at most, once something has come that raises no interrupt.
+    pub nap: Span,
 }
 
 impl Timing {
@@ -120,6 +131,7 @@ impl Timing {
         loss: Span::from_us(20),
         death: Span::from_ms(1),
         queue_bytes: 64 * 1024,
+        sleep: None,
     };
 
     /// Those of Aries. A put of eight bytes takes 0.8 us (Cray XC white paper, 2012), with a hop

@@ -613,8 +613,10 @@ impl Machine for Module {
             encode(&(doomed.ep, doomed.flown, doomed.phase, doomed.reason), out);
             self.frags.iter(&doomed.list).for_each(|frag| encode(frag, out));
         }
-        encode(&self.long, out);
-        self.remote.encode(out);
+        if self.apart {
+            encode(&self.long, out);
+            self.remote.encode(out);
+        }
     }
 }
 

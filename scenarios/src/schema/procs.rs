@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use crate::quantity::Duration;
+
 /// The procs of the job, numbered from 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -19,6 +21,29 @@ pub struct Procs {
     /// Which proc runs where.
     #[serde(default)]
     pub placement: Placement,
+    /// Whether hosts sleep when they have nothing to do; without it they look all the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<Sleep>,
+}
+
+/// How a host sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sleep {
+    /// From an interrupt until it is awake.
+    #[serde(default = "five_microseconds")]
+    pub wakes_in: Duration,
+    /// For how long it sleeps on, once a message has come without an interrupt.
+    #[serde(default = "one_millisecond")]
+    pub nap: Duration,
+}
+
+const fn five_microseconds() -> Duration {
+    Duration(selvedge_core::Span::from_us(5))
+}
+
+const fn one_millisecond() -> Duration {
+    Duration(selvedge_core::Span::from_ms(1))
 }
 
 /// Which proc runs where.
@@ -50,7 +75,7 @@ const fn one() -> u32 {
 
 impl Default for Procs {
     fn default() -> Self {
-        Procs { count: None, per_node: one(), placement: Placement::default() }
+        Procs { count: None, per_node: one(), placement: Placement::default(), sleep: None }
     }
 }
 

@@ -7,7 +7,7 @@ use selvedge_core::rma::{Amo, Does, Place, Width};
 use selvedge_core::ugni::{self, Module};
 use selvedge_core::{NodeId, RegionId, Span, Time};
 use selvedge_sim::draw::{Draws, Purpose};
-use selvedge_sim::fabric::{Fabric, Routing, Strategy, Timing};
+use selvedge_sim::fabric::{Fabric, Routing, Sleep, Strategy, Timing};
 use selvedge_sim::fault::{Harm, Plan, Rule, What, When};
 use selvedge_sim::simulated::Simulated;
 use selvedge_sim::topology::{self, DirectSpec, Wire};
@@ -44,6 +44,9 @@ pub struct Lowered {
 pub fn lower(loaded: &Loaded, seed: u64) -> Result<Lowered, EngineError> {
     let draws = Draws::new(seed);
     let (topology, timing) = fabric_of(&loaded.machine)?;
+    let sleep = loaded.scenario.procs.sleep;
+    let sleep = sleep.map(|it| Sleep { wakes_in: it.wakes_in.0, nap: it.nap.0 });
+    let timing = Timing { sleep, ..timing };
     let placement = placement_of(loaded, &draws);
     let apps = apps_of(loaded, &topology, &placement, &draws);
     let fabric = Fabric {

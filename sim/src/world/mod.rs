@@ -251,7 +251,12 @@ impl<T: Simulated, A: App + Clone> World<T, A> {
         let (proc, timing) = (&self.procs[rank as usize], &self.fabric.timing);
         let mut ready = (0..T::Nic::QUEUES).filter(|&queue| proc.nic.ready(queue)).peekable();
         if ready.peek().is_some() {
-            let wait = if ready.any(T::Nic::is_urgent) { timing.poll } else { timing.lazy };
+            let wait = match timing.sleep {
+                None if ready.any(T::Nic::is_urgent) => timing.poll,
+                None => timing.lazy,
+                Some(sleep) if ready.any(T::Nic::interrupts) => sleep.wakes_in,
+                Some(sleep) => sleep.nap,
+            };
             self.call(rank, self.now + wait);
         }
         if let Some(at) = self.procs[rank as usize].nic.next_deadline() {

@@ -193,6 +193,7 @@ impl Nic {
     pub(super) fn deposit_control(&mut self, now: Time, packet: &ControlPacket) -> Verdict {
         let &ControlPacket { mbox, index, seq, control, .. } = packet;
         if self.admit(mbox, seq) == Verdict::Taken {
+            self.apart = true;
             self.controls.insert((mbox, seq), control);
         }
         let len = control.wire_len();

@@ -99,7 +99,7 @@ pub struct Nic {
     local_overrun: bool,
     remote_overrun: bool,
     deaf: bool,
-    /// Whether `remote` was ever used: who does not need it does not look there.
+    /// Whether `controls` or `remote` was ever used: who does not need them does not look there.
     apart: bool,
     armed: [u8; Fault::ALL.len()],
     endpoints: Vec<Endpoint>,
@@ -462,7 +462,9 @@ impl Machine for Nic {
         encode(&(&self.local, self.local_overrun, &self.returns), out);
         encode(&(&self.arrivals, self.remote_overrun, &self.credits), out);
         encode(&(&self.later, self.armed), out);
-        encode(&(&self.controls, &self.remote), out);
+        if self.apart {
+            encode(&(&self.controls, &self.remote), out);
+        }
     }
 }
 
@@ -491,6 +493,12 @@ impl Emulated for Nic {
     /// Everything but the completions of own sends: credits and messages wait for nobody there.
     fn is_urgent(queue: u8) -> bool {
         queue != 1
+    }
+
+    /// A message alone wakes nobody: its sender raises an interrupt. Datagrams are probed for by
+    /// a timer, and the queue of own operations on remote memory is watched.
+    fn interrupts(queue: u8) -> bool {
+        matches!(queue, 0 | 4 | 5)
     }
 
     fn is_light(packet: &Packet) -> bool {

@@ -98,6 +98,7 @@ const fn has_gemini(amo: Amo) -> bool {
 
 impl Nic {
     pub(super) fn register(&mut self, region: RegionId, len: u32, fx: &mut impl Sink<Fx>) {
+        self.apart = true;
         let full = self.mdds() >= self.config.mdds;
         let ok = !full && len > 0 && !self.strike(Fault::RefuseMemory);
         if ok {
