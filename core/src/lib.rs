@@ -12,6 +12,7 @@
 //! | [`machine`] | what a machine and a transport are; commands, notices, reasons |
 //! | [`drive`], [`app`], [`nic`] | the three sides of a transport: its driver, its application, its device |
 //! | [`sink`], [`time`], [`id`], [`tie`] | where effects go; integer time; names; who goes first |
+//! | [`apart`] | what most values never use, and therefore do not carry |
 //! | [`credit`], [`pending`], [`deadline`], [`proc`] | accounts, wait lists in a slab, indexed deadlines, who has which endpoint |
 //! | [`rma`], [`registration`] | remote memory: places, atomics; what is registered, and kept for later |
 //! | [`wire`], [`modex`], [`config`], [`encode`] | records, addresses, tunables, the canonical form of a state |
@@ -26,6 +27,7 @@
 
 extern crate alloc;
 
+pub mod apart;
 pub mod app;
 pub mod config;
 pub mod credit;

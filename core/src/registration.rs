@@ -17,8 +17,6 @@ pub struct Registrations {
     regions: BTreeMap<RegionId, Region>,
     /// Registered and not needed, the one idle for longest first.
     idle: VecDeque<RegionId>,
-    /// Places taken by buffers of the transport.
-    buffers: u32,
     /// What was asked for and is not answered, oldest first; the device is asked for one at a
     /// time.
     asked: VecDeque<(RegionId, u32)>,
@@ -40,6 +38,8 @@ pub struct Limits {
     pub most: u64,
     /// Of these, kept for buffers of the transport.
     pub reserve: u64,
+    /// Taken by such buffers now.
+    pub buffers: u64,
 }
 
 /// What is to be done for the request that is next.
@@ -56,6 +56,12 @@ pub enum Next {
 }
 
 impl Registrations {
+    /// Nothing is registered.
+    #[must_use]
+    pub const fn new() -> Registrations {
+        Registrations { regions: BTreeMap::new(), idle: VecDeque::new(), asked: VecDeque::new() }
+    }
+
     /// Somebody wants `len` bytes of `region` registered.
     pub fn want(&mut self, region: RegionId, len: u32) {
         self.asked.push_back((region, len));
@@ -139,12 +145,7 @@ impl Registrations {
     /// Whether a buffer of the transport may be registered: all places are for it.
     #[must_use]
     pub fn has_room(&self, limits: Limits) -> bool {
-        self.used() < limits.most
-    }
-
-    /// A buffer of the transport was registered.
-    pub fn add_buffer(&mut self) {
-        self.buffers += 1;
+        self.used(limits) < limits.most
     }
 
     /// Whether `len` bytes from `place` on may be used.
@@ -174,19 +175,19 @@ impl Registrations {
     /// # Errors
     /// When there are more regions than may be, or one is idle and needed.
     pub fn check(&self, limits: Limits) -> Result<(), Violation> {
-        ensure(self.used() <= limits.most, "no more is registered than may be")?;
+        ensure(self.used(limits) <= limits.most, "no more is registered than may be")?;
         let idle = self.regions.values().filter(|known| known.users == 0).count();
         ensure(idle == self.idle.len(), "what nobody needs is idle, and nothing else")
     }
 
-    fn used(&self) -> u64 {
-        self.regions.len() as u64 + u64::from(self.buffers)
+    fn used(&self, limits: Limits) -> u64 {
+        self.regions.len() as u64 + limits.buffers
     }
 
     /// Whether user memory may take no further place.
     fn is_full(&self, limits: Limits) -> bool {
-        let kept = limits.reserve.saturating_sub(u64::from(self.buffers));
-        self.used() + kept >= limits.most
+        let kept = limits.reserve.saturating_sub(limits.buffers);
+        self.used(limits) + kept >= limits.most
     }
 
     fn forget(&mut self, region: RegionId) {
@@ -200,7 +201,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    const LIMITS: Limits = Limits { most: 3, reserve: 1 };
+    const LIMITS: Limits = Limits { most: 3, reserve: 1, buffers: 0 };
     const A: RegionId = RegionId(1);
     const B: RegionId = RegionId(2);
     const C: RegionId = RegionId(3);
@@ -230,9 +231,9 @@ mod tests {
         let seen = [Next::Evict(B), Next::Ask(C, 8), Next::Granted(C)];
         assert_eq!(register(&mut all, C, 8), seen, "idle for longest");
         assert!(all.has_room(LIMITS));
-        all.add_buffer();
-        assert!(!all.has_room(LIMITS));
-        assert_eq!(all.check(LIMITS), Ok(()));
+        let limits = Limits { buffers: 1, ..LIMITS };
+        assert!(!all.has_room(limits));
+        assert_eq!(all.check(limits), Ok(()));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::apart::Unused;
 use crate::id::{EpId, FragId, RegionId, Tag};
 use crate::machine::{Effect, Fault, Hold, Notice, Reason, Verdict, Violation, ensure};
 use crate::rma::{OWN_REGIONS, Place, Tail, is_aligned};
@@ -150,6 +151,23 @@ impl Pool {
     }
 }
 
+impl Unused for Long {
+    const UNUSED: &'static Long = &Long {
+        outbox: Pool { state: PoolState::None, free: VecDeque::new() },
+        inbox: Pool { state: PoolState::None, free: VecDeque::new() },
+        asked: BTreeMap::new(),
+        over: VecDeque::new(),
+        controls: BTreeMap::new(),
+        next_control: 0,
+        coming: BTreeMap::new(),
+        next_coming: 0,
+        parked: VecDeque::new(),
+        due: VecDeque::new(),
+        doubts: VecDeque::new(),
+        giving: BTreeSet::new(),
+    };
+}
+
 impl Long {
     const fn pool(&mut self, region: RegionId) -> &mut Pool {
         if region.0 == OUTBOX.0 { &mut self.outbox } else { &mut self.inbox }
@@ -276,7 +294,6 @@ impl Module {
 
     /// A message of our own kind, as it waits.
     fn control(&mut self, control: Control) -> Frag {
-        self.apart = true;
         let number = self.long.next_control;
         self.long.next_control = number.wrapping_add(1);
         self.long.controls.insert(number, control);
@@ -472,7 +489,7 @@ impl Module {
 
     /// Whether requests to `ep` are not over.
     pub(super) fn has_asked(&self, ep: EpId) -> bool {
-        self.apart && self.long.asked.range(of(ep)).next().is_some()
+        self.long.is_used() && self.long.asked.range(of(ep)).next().is_some()
     }
 
     // ---- what peers ask ------------------------------------------------------------------
@@ -489,7 +506,6 @@ impl Module {
             return Verdict::Stale;
         }
         self.touched = Some(ep);
-        self.apart = true;
         self.read += 1;
         fx.push(Effect::Op(Op::Release { ep }));
         fx.push(Effect::Op(Op::Next { ep }));
@@ -639,7 +655,7 @@ impl Module {
     /// The connection is of no use any more: what its peer has announced is not fetched, and
     /// what it asked for is not answered.
     pub(super) fn forget_peer_requests(&mut self, ep: EpId, fx: &mut impl Sink<Effect<Op>>) {
-        if !self.apart {
+        if !self.long.is_used() {
             return;
         }
         let keys: alloc::vec::Vec<(EpId, u32)> =
@@ -663,7 +679,7 @@ impl Module {
         if self.mutant == super::Mutant::LetsShortMessagesPass {
             return false;
         }
-        self.apart && self.long.is_coming(ep)
+        self.long.is_used() && self.long.is_coming(ep)
     }
 
     /// Whether the peer waits for something that we do.

@@ -70,6 +70,12 @@ impl Mailboxes {
         }
     }
 
+    /// Slabs that are registered.
+    #[must_use]
+    pub const fn slabs(&self) -> u32 {
+        self.slabs
+    }
+
     /// Mailboxes in all.
     #[must_use]
     pub const fn total(&self) -> u32 {

@@ -22,6 +22,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::apart::Apart;
 use crate::deadline::Deadlines;
 use crate::encode::encode;
 use crate::id::{EpId, Generation, ProcName};
@@ -89,8 +90,8 @@ pub struct Module {
     /// Entries of the local queue that sends may still take. A goodbye may overdraw them.
     slots: i64,
     touched: Option<EpId>,
-    /// Whether `long` or `remote` was ever used: who does not need them does not look there.
-    apart: bool,
+    long: Apart<Long>,
+    remote: Apart<Remote>,
     /// After the local queue overran: the next endpoint to break.
     abandoning: Option<EpId>,
     wildcard: Wildcard,
@@ -116,8 +117,6 @@ pub struct Module {
     me: Identity,
     free_links: Vec<u32>,
     mailboxes: Mailboxes,
-    long: Long,
-    remote: Remote,
     #[cfg(feature = "mutants")]
     mutant: Mutant,
 }
@@ -244,9 +243,8 @@ impl Module {
             copies: 0,
             read: 0,
             touched: None,
-            apart: false,
-            long: Long::default(),
-            remote: Remote::default(),
+            long: Apart::default(),
+            remote: Apart::default(),
             #[cfg(feature = "mutants")]
             mutant: Mutant::Sound,
         }
@@ -345,9 +343,8 @@ impl Module {
             }
             Completion::Registered { ok } => {
                 self.mailboxes.grown(ok, now, &self.config);
-                if ok {
-                    self.remote.registrations.add_buffer();
-                } else if !self.starving.is_empty()
+                if !ok
+                    && !self.starving.is_empty()
                     && self.make_way(fx)
                     && let Some(slab) = self.mailboxes.grow(&self.config)
                 {
@@ -463,6 +460,12 @@ impl Module {
         self.links.get(at as usize).map(|slot| &slot.link)
     }
 
+    /// Whether remote memory or long messages were ever used.
+    #[inline]
+    fn is_apart(&self) -> bool {
+        self.long.is_used() || self.remote.is_used()
+    }
+
     fn name(&self, ep: EpId) -> ProcName {
         self.procs.name(ep.0).unwrap_or_default()
     }
@@ -552,7 +555,7 @@ impl Machine for Module {
             all.map(|at| at.unwrap_or(Time::NEVER)).into_iter().fold(Time::NEVER, Time::min)
         };
         let mut at = earliest([wildcard, first, relook, self.scan.deadline()]);
-        if self.apart {
+        if self.is_apart() {
             at = earliest([Some(at), self.remote_deadline(), self.long_deadline(), None]);
         }
         (at != Time::NEVER).then_some(at)
@@ -613,8 +616,8 @@ impl Machine for Module {
             encode(&(doomed.ep, doomed.flown, doomed.phase, doomed.reason), out);
             self.frags.iter(&doomed.list).for_each(|frag| encode(frag, out));
         }
-        if self.apart {
-            encode(&self.long, out);
+        if self.is_apart() {
+            encode(&*self.long, out);
             self.remote.encode(out);
         }
     }

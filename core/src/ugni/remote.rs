@@ -5,6 +5,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::apart::Unused;
 use crate::id::{EpId, FragId, ProcName, RegionId};
 use crate::machine::{Effect, Fault, Notice, Phase, Reason, Verdict, Violation, ensure};
 use crate::nic::Address;
@@ -96,7 +97,8 @@ pub(super) enum Owner {
 
 impl Module {
     fn limits(&self) -> Limits {
-        Limits { most: self.config.regions_max, reserve: self.config.regions_reserve }
+        let (most, reserve) = (self.config.regions_max, self.config.regions_reserve);
+        Limits { most, reserve, buffers: u64::from(self.mailboxes.slabs()) }
     }
 
     // ---- registrations -------------------------------------------------------------------
@@ -121,7 +123,6 @@ impl Module {
         len: u32,
         fx: &mut impl Sink<Effect<Op>>,
     ) {
-        self.apart = true;
         self.remote.registrations.want(region, len);
         self.go_on_registering(now, fx);
     }
@@ -151,7 +152,8 @@ impl Module {
     /// Asks the device for what is wanted, one region at a time.
     pub(super) fn go_on_registering(&mut self, now: Time, fx: &mut impl Sink<Effect<Op>>) {
         while !self.remote.asking && fx.room() > super::EFFECTS_MAX / 2 {
-            let Some(next) = self.remote.registrations.next(self.limits()) else { break };
+            let limits = self.limits();
+            let Some(next) = self.remote.registrations.next(limits) else { break };
             self.registration(now, next, fx);
         }
     }
@@ -185,6 +187,9 @@ impl Module {
 
     /// Deregisters something that nobody needs, if there is such a thing.
     pub(super) fn make_way(&mut self, fx: &mut impl Sink<Effect<Op>>) -> bool {
+        if !self.remote.is_used() {
+            return false;
+        }
         let Some(region) = self.remote.registrations.evict() else { return false };
         fx.push(Effect::Op(Op::MemDeregister { region }));
         true
@@ -239,22 +244,22 @@ impl Module {
         access: Access,
         fx: &mut impl Sink<Effect<Op>>,
     ) {
-        self.apart = true;
-        let route = self.remote.routes.entry(ep).or_default();
-        self.remote.waiting.push_back(&mut route.waiting, Job { ep, owner, access });
+        let remote = &mut *self.remote;
+        let route = remote.routes.entry(ep).or_default();
+        remote.waiting.push_back(&mut route.waiting, Job { ep, owner, access });
         match route.reach {
             Reach::Unknown if ep == SELF => {
                 route.reach = Reach::Known(self.me.address);
-                self.remote.list(ep);
+                remote.list(ep);
             }
             Reach::Unknown => {
                 let until = now + Span(self.config.resolve_timeout);
                 route.reach = Reach::Asked { until, tries: 0 };
-                self.remote.asked.insert((until, ep));
+                remote.asked.insert((until, ep));
                 fx.push(Effect::Op(Op::Resolve { ep, peer: self.name(ep) }));
             }
             Reach::Asked { .. } => {}
-            Reach::Known(_) => self.remote.list(ep),
+            Reach::Known(_) => remote.list(ep),
         }
     }
 
@@ -271,6 +276,9 @@ impl Module {
 
     /// The modex has answered.
     pub(super) fn reached(&mut self, ep: EpId, card: Result<Address, Reason>) -> Verdict {
+        if !self.remote.is_used() {
+            return Verdict::Stale;
+        }
         let Some(route) = self.remote.routes.get_mut(&ep) else { return Verdict::Stale };
         let Reach::Asked { until, .. } = route.reach else { return Verdict::Stale };
         match card {
@@ -288,22 +296,24 @@ impl Module {
     pub(super) fn work_remotely(&mut self, now: Time, fx: &mut impl Sink<Effect<Op>>) {
         self.go_on_registering(now, fx);
         while fx.room() > super::EFFECTS_MAX / 2 {
-            let Some((list, reason)) = self.remote.doomed.front_mut() else { break };
-            match self.remote.waiting.pop_front(list) {
+            let Remote { doomed, waiting, .. } = &mut *self.remote;
+            let Some((list, reason)) = doomed.front_mut() else { break };
+            match waiting.pop_front(list) {
                 Some(job) => {
                     let reason = *reason;
                     self.tell_owner(now, job, Outcome::Never(reason), fx);
                 }
                 None => {
-                    self.remote.doomed.pop_front();
+                    doomed.pop_front();
                 }
             }
         }
         while fx.room() > super::EFFECTS_MAX / 2 && self.remote.may_post(&self.config) {
-            let Some(ep) = self.remote.work.pop_front() else { break };
-            let Some(route) = self.remote.routes.get_mut(&ep) else { continue };
+            let Remote { work, routes, waiting, .. } = &mut *self.remote;
+            let Some(ep) = work.pop_front() else { break };
+            let Some(route) = routes.get_mut(&ep) else { continue };
             route.listed = false;
-            let Some(mut job) = self.remote.waiting.pop_front(&mut route.waiting) else { continue };
+            let Some(mut job) = waiting.pop_front(&mut route.waiting) else { continue };
             let Reach::Known(to) = route.reach else { continue };
             if job.owner == Owner::Wake {
                 route.wakes = false;
@@ -542,6 +552,23 @@ fn post(to: Address, id: u32, access: &Access, engine: Engine) -> Op {
         }
         Call::Wake => Op::Wake { to, id },
     }
+}
+
+impl Unused for Remote {
+    const UNUSED: &'static Remote = &Remote {
+        registrations: Registrations::new(),
+        asking: false,
+        routes: BTreeMap::new(),
+        asked: BTreeSet::new(),
+        waiting: Slab::new(),
+        out: VecDeque::new(),
+        first: 0,
+        used: 0,
+        bulk: 0,
+        resting: VecDeque::new(),
+        work: VecDeque::new(),
+        doomed: VecDeque::new(),
+    };
 }
 
 impl Remote {

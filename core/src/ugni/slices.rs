@@ -22,7 +22,7 @@ impl Module {
                 Some(_) | None => break,
             }
         }
-        if self.apart {
+        if self.is_apart() {
             self.remote_expired(now, fx);
             self.long_expired(now, fx);
         }
@@ -74,7 +74,7 @@ impl Module {
             && self.wildcard == Wildcard::Posted
             && self.scan == Scan::None
             && self.starving.is_empty()
-            && (!self.apart || self.is_long_idle() && self.is_remotely_idle())
+            && (!self.is_apart() || self.is_long_idle() && self.is_remotely_idle())
     }
 
     /// Goes on with what is left, while there is room for effects.
@@ -109,7 +109,7 @@ impl Module {
             self.endpoints[ep.index()].listed = false;
             self.serve(now, ep, fx);
         }
-        if self.apart {
+        if self.is_apart() {
             self.work_on_long(now, fx);
             self.work_remotely(now, fx);
         }

@@ -91,7 +91,9 @@ impl Nic {
             return Verdict::Broken(Guilt::Owner("a mailbox that is not registered"));
         };
         while self.unread.pop_front(&mut mailbox.list).is_some() {}
-        self.controls.retain(|&(other, _), _| other != mbox);
+        if self.remote.is_used() {
+            self.remote.controls.retain(|&(other, _), _| other != mbox);
+        }
         *mailbox = Mailbox { armed: true, ..Mailbox::default() };
         Verdict::Taken
     }
@@ -193,8 +195,7 @@ impl Nic {
     pub(super) fn deposit_control(&mut self, now: Time, packet: &ControlPacket) -> Verdict {
         let &ControlPacket { mbox, index, seq, control, .. } = packet;
         if self.admit(mbox, seq) == Verdict::Taken {
-            self.apart = true;
-            self.controls.insert((mbox, seq), control);
+            self.remote.controls.insert((mbox, seq), control);
         }
         let len = control.wire_len();
         self.deposit(now, mbox, Unread { seq, content: None, len }, index)
@@ -244,7 +245,7 @@ impl Nic {
             }
             Some(&Unread { seq, content: None, .. })
                 if seq == mailbox.next
-                    && let Some(control) = self.controls.get(&(smsg.local, seq)) =>
+                    && let Some(control) = self.remote.controls.get(&(smsg.local, seq)) =>
             {
                 say(fx, Completion::Control { ep, control: Box::new(*control) });
             }
@@ -260,7 +261,7 @@ impl Nic {
             return Verdict::Broken(Guilt::Owner("a release without a message"));
         }
         if let Some(Unread { seq, content: None, .. }) = self.unread.pop_front(&mut mailbox.list) {
-            self.controls.remove(&(smsg.local, seq));
+            self.remote.controls.remove(&(smsg.local, seq));
         }
         mailbox.next = mailbox.next.wrapping_add(1);
         let batch = self.config.credit_batch.min(self.library.smsg_credits / 2).max(1);

@@ -6,10 +6,11 @@
 //! "Model choice". [`Fault`] lists the ways in which it can be told to misbehave.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::apart::Apart;
 use crate::encode::encode;
 use crate::id::EpId;
 use crate::machine::{Fault as Guilt, Machine, Reason, Verdict, Violation, ensure};
@@ -99,8 +100,7 @@ pub struct Nic {
     local_overrun: bool,
     remote_overrun: bool,
     deaf: bool,
-    /// Whether `controls` or `remote` was ever used: who does not need them does not look there.
-    apart: bool,
+    remote: Apart<Remote>,
     armed: [u8; Fault::ALL.len()],
     endpoints: Vec<Endpoint>,
     config: Arc<Config>,
@@ -113,9 +113,6 @@ pub struct Nic {
     pending: VecDeque<Pending>,
     wildcard: Option<Box<RecordBytes>>,
     held: Vec<(Address, Packet)>,
-    /// What the transport's own messages in the mailboxes say.
-    controls: BTreeMap<(MboxId, u32), Control>,
-    remote: Remote,
 }
 
 type Fx = NicEffect<Completion, Packet>;
@@ -141,7 +138,6 @@ impl Nic {
             pending: VecDeque::new(),
             wildcard: None,
             deaf: false,
-            apart: false,
             held: Vec::new(),
             done: VecDeque::new(),
             local: VecDeque::new(),
@@ -153,8 +149,7 @@ impl Nic {
             credits: VecDeque::new(),
             later: Vec::new(),
             armed: [0; Fault::ALL.len()],
-            controls: BTreeMap::new(),
-            remote: Remote::default(),
+            remote: Apart::default(),
         }
     }
 
@@ -462,8 +457,8 @@ impl Machine for Nic {
         encode(&(&self.local, self.local_overrun, &self.returns), out);
         encode(&(&self.arrivals, self.remote_overrun, &self.credits), out);
         encode(&(&self.later, self.armed), out);
-        if self.apart {
-            encode(&(&self.controls, &self.remote), out);
+        if self.remote.is_used() {
+            encode(&*self.remote, out);
         }
     }
 }
@@ -484,8 +479,8 @@ impl Emulated for Nic {
             1 => !self.local.is_empty() || self.local_overrun,
             2 => !self.arrivals.is_empty() || self.remote_overrun,
             3 => !self.credits.is_empty(),
-            4 => self.apart && !self.remote.done.is_empty(),
-            5 => self.apart && self.remote.interrupted,
+            4 => self.remote.is_used() && !self.remote.done.is_empty(),
+            5 => self.remote.is_used() && self.remote.interrupted,
             _ => false,
         }
     }

@@ -7,17 +7,18 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
+use crate::apart::Unused;
 use crate::id::RegionId;
 use crate::machine::{Fault as Guilt, Verdict};
 use crate::nic::{Address, NicEffect};
 use crate::rma::{Amo, Does, Place, is_aligned, is_within};
 use crate::sink::Sink;
 use crate::ugni::access::{Call, End, Engine, Refusal};
-use crate::ugni::{Completion, Op};
+use crate::ugni::{Completion, Control, MboxId, Op};
 
 use super::{Fault, Fx, Nic, Packet, say};
 
-/// What a NIC keeps for remote memory.
+/// What a NIC keeps for remote memory and for messages of the transport's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Remote {
     /// Registered memory, and how long it is.
@@ -35,6 +36,22 @@ pub(super) struct Remote {
     modifying: Option<(Address, u32)>,
     /// An interrupt was raised, and its host has not seen it.
     pub(super) interrupted: bool,
+    /// What the transport's own messages in the mailboxes say.
+    pub(super) controls: BTreeMap<(MboxId, u32), Control>,
+}
+
+impl Unused for Remote {
+    const UNUSED: &'static Remote = &Remote {
+        regions: BTreeMap::new(),
+        posts: VecDeque::new(),
+        first: 0,
+        out: 0,
+        done: VecDeque::new(),
+        origins: BTreeMap::new(),
+        modifying: None,
+        interrupted: false,
+        controls: BTreeMap::new(),
+    };
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,7 +115,6 @@ const fn has_gemini(amo: Amo) -> bool {
 
 impl Nic {
     pub(super) fn register(&mut self, region: RegionId, len: u32, fx: &mut impl Sink<Fx>) {
-        self.apart = true;
         let full = self.mdds() >= self.config.mdds;
         let ok = !full && len > 0 && !self.strike(Fault::RefuseMemory);
         if ok {
@@ -165,7 +181,6 @@ impl Nic {
             say(fx, Completion::RdmaRefused { id, why });
             return Verdict::Taken;
         }
-        self.apart = true;
         if call == Call::Wake && self.strike(Fault::LoseInterrupt) {
             self.remote.done.push_back(Done { id, end: End::Done, found: 0 });
             return Verdict::Taken;
@@ -183,7 +198,7 @@ impl Nic {
         } else {
             None
         };
-        let Remote { posts, first, out, .. } = &mut self.remote;
+        let Remote { posts, first, out, .. } = &mut *self.remote;
         let behind = posts.len() as u16;
         let serial = first.wrapping_add(posts.len() as u32);
         let gets = call == Call::Get;
@@ -278,7 +293,6 @@ impl Nic {
                 fx.push(NicEffect::Modify { at: remote, amo, operand, second });
             }
             Packet::Wake { serial } => {
-                self.apart = true;
                 self.remote.interrupted = true;
                 self.reply(from, serial, true, 0, fx);
             }
@@ -383,8 +397,11 @@ impl Nic {
 
     /// A peer is gone: what it was asked for ends, and what it asked for is nobody's business.
     pub(super) fn remote_down(&mut self, peer: Address) {
+        if !self.remote.is_used() {
+            return;
+        }
         self.remote.origins.remove(&peer);
-        let Remote { posts, first, .. } = &self.remote;
+        let Remote { posts, first, .. } = &*self.remote;
         let gone: alloc::vec::Vec<u32> = (posts.iter().enumerate())
             .filter(|(_, post)| post.is_some_and(|post| post.to == peer))
             .map(|(at, _)| first.wrapping_add(at as u32))
