@@ -5,4 +5,5 @@
 //! The tests are in `tests/`; this library has what several of them share. Nothing depends on
 //! this crate, so it may look into every other.
 
+pub mod search;
 pub mod world;

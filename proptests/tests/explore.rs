@@ -7,6 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use selvedge_core::ugni::Module;
 use selvedge_core::ugni::nic::Fault::{self, *};
+use selvedge_proptests::search::{self, Row, one};
 use selvedge_proptests::world::{
     Ask::{Close, Connect, Send},
     Script, timeless, tiny,
@@ -41,34 +42,15 @@ fn out_of_credits() -> Vec<Script> {
     vec![Script::at_once(&[Send(1), Send(1), Close(1)]), Script::idle()]
 }
 
-fn one(fault: Fault) -> Bounds<Module> {
-    Bounds { faults: vec![(fault, 1)], ..Bounds::default() }
-}
-
 /// Searches all of it, and finds nothing wrong.
 #[track_caller]
 fn count(scripts: &[Script], bounds: Bounds<Module>) -> (u64, u64) {
-    let outcome = timeless::<Module>(tiny(), scripts, bounds).search(|_| true);
-    if let Some(found) = &outcome.found {
-        panic!("{}:\n{}", found.rule, found.around.join("\n"));
-    }
-    assert!(outcome.complete);
-    (outcome.progress.states, outcome.settled)
+    search::count(tiny(), scripts, bounds)
 }
-
-/// A row: what goes wrong, the states, and those of them that are at rest.
-type Row = (Fault, u64, u64);
 
 #[track_caller]
 fn table(scripts: &[Script], rows: &[Row]) {
-    let counted: Vec<Row> = rows
-        .iter()
-        .map(|&(fault, ..)| {
-            let (states, settled) = count(scripts, one(fault));
-            (fault, states, settled)
-        })
-        .collect();
-    assert_eq!(counted, rows);
+    assert_eq!(search::rows(&tiny(), scripts, rows), rows);
 }
 
 #[test]

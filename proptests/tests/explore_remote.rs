@@ -3,26 +3,18 @@
 //! pinned: a change of a machine, of the NIC or of the search that moves one has to say why.
 
 use selvedge_core::ugni::Module;
-use selvedge_core::ugni::nic::Fault::{self, *};
+use selvedge_core::ugni::nic::Fault::*;
+use selvedge_proptests::search::{self, Row, one};
 use selvedge_proptests::world::{
     Ask::{self, Add, Close, Get, GetOdd, Put, Send, SendLong, SendPlaced, Set},
-    Script, timeless, tiny_remote,
+    Script, tiny_remote,
 };
 use selvedge_sim::explore::Bounds;
 
 /// Searches all of it, and finds nothing wrong.
 #[track_caller]
 fn count(scripts: &[Script], bounds: Bounds<Module>) -> (u64, u64) {
-    let outcome = timeless::<Module>(tiny_remote(), scripts, bounds).search(|_| true);
-    if let Some(found) = &outcome.found {
-        panic!("{scripts:?} {}:\n{}", found.rule, found.around.join("\n"));
-    }
-    assert!(outcome.complete);
-    (outcome.progress.states, outcome.settled)
-}
-
-fn one(fault: Fault) -> Bounds<Module> {
-    Bounds { faults: vec![(fault, 1)], ..Bounds::default() }
+    search::count(tiny_remote(), scripts, bounds)
 }
 
 /// One proc asks for something, and the other has memory for it.
@@ -35,19 +27,9 @@ fn both(asks: &[Ask], others: &[Ask]) -> Vec<Script> {
     vec![Script::at_once(asks), Script::at_once(others)]
 }
 
-/// A row: what goes wrong, the states, and those of them that are at rest.
-type Row = (Fault, u64, u64);
-
 #[track_caller]
 fn table(scripts: &[Script], rows: &[Row]) {
-    let counted: Vec<Row> = rows
-        .iter()
-        .map(|&(fault, ..)| {
-            let (states, settled) = count(scripts, one(fault));
-            (fault, states, settled)
-        })
-        .collect();
-    assert_eq!(counted, rows);
+    assert_eq!(search::rows(&tiny_remote(), scripts, rows), rows);
 }
 
 #[test]

@@ -61,10 +61,13 @@ pub struct Watch {
     /// Check the invariants of the touched endpoint after every this many events; 1 is every one.
     #[schemars(range(min = 1))]
     pub check_every: u64,
+    /// Compare what one in so many messages says, of those that are fetched out of memory, with
+    /// what was sent; 0: none.
+    pub contents_every: u64,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        Watch { check_every: 1 }
+        Watch { check_every: 1, contents_every: 1 }
     }
 }

@@ -62,6 +62,7 @@ fn watching(loaded: &Loaded, record: usize) -> Watching {
     let wrong = wrong.into_iter().filter(|_| record > 0);
     Watching {
         check_every: loaded.scenario.watch.check_every.max(1),
+        contents_every: loaded.scenario.watch.contents_every,
         record,
         patterns: asked.chain(wrong).collect(),
         ..Watching::default()
