@@ -29,6 +29,10 @@ const OUTBOX: RegionId = RegionId(OWN_REGIONS);
 /// Buffers into which messages are fetched.
 const INBOX: RegionId = RegionId(OWN_REGIONS + 1);
 
+/// Requests of peers that are taken on at a time, of either kind: whoever asks for more is told
+/// no, so that no peer fills our memory.
+const REQUESTS_MAX: usize = 65_536;
+
 /// What a module keeps of messages of its own kind. Most have none, and it lies apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Long {
@@ -465,7 +469,9 @@ impl Module {
                 && request.done.is_none()
             {
                 request.done = Some(false);
-                self.finish_request(ep, id);
+                if request.sent {
+                    self.long.over.push_back((ep, id, Ending::Never(Reason::PeerClosed)));
+                }
             }
         }
     }
@@ -517,9 +523,14 @@ impl Module {
             Control::Fetch { .. } | Control::Give { .. } if !ready => Verdict::Stale,
             Control::Fetch { tag, data, len, at: from, tail } => {
                 let tail_len = tail.bytes().len() as u32;
-                if u64::from(len) > self.config.eager_max || tail_len != 0 && tail_len != len % 4 {
+                let wrong = u64::from(len) > self.config.eager_max
+                    || tail_len != 0 && tail_len != len % 4
+                    || self.long.coming.len() >= REQUESTS_MAX;
+                if wrong {
                     self.reply(now, ep, Control::Fetched { data, ok: false }, fx);
-                    return Verdict::Broken(Fault::Peer("a message longer than any may be"));
+                    return Verdict::Broken(Fault::Peer(
+                        "a message longer than any may be, or one too many",
+                    ));
                 }
                 self.want_pool(now, INBOX, fx);
                 let number = self.long.next_coming;
@@ -531,7 +542,8 @@ impl Module {
                 Verdict::Taken
             }
             Control::Give { frag, from, into, len } => {
-                if self.may_give(from, len) {
+                let few = self.long.giving.len() < REQUESTS_MAX;
+                if few && self.may_give(from, len) {
                     self.long.giving.insert((ep, frag));
                     let access = Access::new(Call::Put, from, into, len);
                     self.enqueue(now, ep, Owner::Give(frag), access, fx);

@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 
 use super::super::access::{End, Engine, Refusal};
-use super::super::{Completion, Config, EFFECTS_MAX, Identity, Module, Op};
-use crate::id::{EpId, FragId, ProcName, RegionId};
+use super::super::{Completion, Config, Control, EFFECTS_MAX, Identity, Module, Op};
+use crate::id::{EpId, FragId, ProcName, RegionId, Tag};
 use crate::machine::{Command, Effect, Event, Machine, Notice, Reason, Transport, Verdict};
 use crate::nic::Address;
-use crate::rma::{Amo, Does, Place, Width};
+use crate::rma::{Amo, Does, Place, Tail, Width};
 use crate::sink::Effects;
 use crate::time::Time;
 
@@ -316,4 +316,38 @@ fn a_peer_is_woken_once_for_messages_that_go_together() {
     bench.module.wake_peer(Time::ZERO, EpId(0), &mut fx);
     bench.step(Event::Expired);
     assert_eq!(core::mem::take(&mut bench.ops), [Op::Wake { to: THERE, id: 2 }]);
+}
+
+#[test]
+fn what_peers_say_out_of_turn_changes_nothing() {
+    let mut bench = Bench::new(Config::DEFAULT);
+    bench.put(0, 8);
+    let mut fx = Effects::new(EFFECTS_MAX);
+    let mut say = |ep, control| {
+        let control = alloc::boxed::Box::new(control);
+        let event = Event::Completion(Completion::Control { ep: EpId(ep), control });
+        let verdict = bench.module.step(Time::ZERO, event, &mut fx);
+        assert_eq!(bench.module.check(), Ok(()));
+        fx.drain().for_each(drop);
+        verdict
+    };
+    let data = FragId(7);
+    assert_eq!(say(9, Control::Fetched { data, ok: true }), Verdict::Stale, "nobody is there");
+    assert!(matches!(say(0, Control::Fetched { data, ok: true }), Verdict::Broken(_)));
+    assert!(matches!(say(0, Control::Given { frag: data, ok: true }), Verdict::Broken(_)));
+    // Without a connection nothing is done for anybody.
+    let (tag, tail) = (Tag(0), Tail::default());
+    let fetch = Control::Fetch { tag, data, len: u32::MAX, at: at(0), tail };
+    assert_eq!(say(0, fetch), Verdict::Stale);
+    let give = Control::Give { frag: data, from: at(0), into: at(0), len: 8 };
+    assert_eq!(say(0, give), Verdict::Stale);
+    // An answer of the device to what was not asked is the device's fault.
+    for completion in [
+        Completion::RdmaDone { id: 5, end: End::Done, found: 0 },
+        Completion::RdmaRefused { id: 5, why: Refusal::Resource },
+        Completion::MemRegistered { ok: true },
+    ] {
+        let verdict = bench.module.step(Time::ZERO, Event::Completion(completion), &mut fx);
+        assert!(matches!(verdict, Verdict::Broken(crate::machine::Fault::Device(_))));
+    }
 }
