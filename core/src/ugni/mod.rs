@@ -460,6 +460,13 @@ impl Module {
         self.links.get(at as usize).map(|slot| &slot.link)
     }
 
+    /// The deadline of what lies apart; out of line, since most modules have nothing there.
+    #[inline(never)]
+    fn deadline_apart(&self) -> Time {
+        let all = [self.remote_deadline(), self.long_deadline()];
+        all.into_iter().flatten().min().unwrap_or(Time::NEVER)
+    }
+
     /// Whether remote memory or long messages were ever used.
     #[inline]
     fn is_apart(&self) -> bool {
@@ -551,12 +558,12 @@ impl Machine for Module {
         let first = self.deadlines.first().map(|(at, _)| at);
         let relook = self.relooks.front().map(|&(at, _)| at);
         // As times and not as options: asked before and after every step.
-        let earliest = |all: [Option<Time>; 4]| {
-            all.map(|at| at.unwrap_or(Time::NEVER)).into_iter().fold(Time::NEVER, Time::min)
-        };
-        let mut at = earliest([wildcard, first, relook, self.scan.deadline()]);
+        let mut at = [wildcard, first, relook, self.scan.deadline()]
+            .map(|at| at.unwrap_or(Time::NEVER))
+            .into_iter()
+            .fold(Time::NEVER, Time::min);
         if self.is_apart() {
-            at = earliest([Some(at), self.remote_deadline(), self.long_deadline(), None]);
+            at = at.min(self.deadline_apart());
         }
         (at != Time::NEVER).then_some(at)
     }
