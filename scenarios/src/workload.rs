@@ -115,7 +115,7 @@ pub enum Action {
         count: u64,
         /// Their tag.
         tag: u8,
-        /// Where in registered memory they lie, if they do.
+        /// Where in registered memory they lie, if they do, one after the other.
         from: Option<Place>,
     },
     /// Register memory.
@@ -335,8 +335,11 @@ impl Script {
             Action::Send { to, size, count, tag, from } => {
                 self.meet(to);
                 let placed = |at| Hold::Registered { at, tail: Tail::default() };
-                let hold = from.map_or(Hold::Copied, placed);
-                for _ in 0..count {
+                // One after the other: what a peer may be fetching is not written over.
+                let stride = size.next_multiple_of(4);
+                for n in 0..count as u32 {
+                    let at = from.map(|at| at.after(n.wrapping_mul(stride)));
+                    let hold = at.map_or(Hold::Copied, placed);
                     fabric.send(name(fabric, to), Tag(tag), size, hold);
                 }
             }

@@ -250,7 +250,8 @@ pub struct Send {
     #[serde(default)]
     pub tag: u8,
     /// Where in registered memory the message lies: one that is too long for the mailbox is
-    /// fetched from there. Left out: it is copied.
+    /// fetched from there. Several lie one after the other, each from a whole word on. Left out:
+    /// they are copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Place>,
 }
