@@ -305,14 +305,28 @@ impl<T: Simulated> Device<'_, T> {
         around: &mut impl Around<T>,
     ) -> Verdict {
         let verdict = self.nic.step(now, event, fx);
+        if let Some(found) = self.hand_over(now, payload, fx, answers, around) {
+            self.modified(now, found, fx, answers, around);
+        }
+        verdict
+    }
+
+    /// What a word held, if the NIC wanted one changed.
+    #[inline]
+    fn hand_over(
+        &mut self,
+        now: Time,
+        payload: &[u8],
+        fx: &mut Effects<ByNic<T>>,
+        answers: &mut VecDeque<Completion<T>>,
+        around: &mut impl Around<T>,
+    ) -> Option<u64> {
         let mut modified = None;
         for effect in fx.drain() {
             match effect {
                 NicEffect::Completion(completion) => answers.push_back(completion),
                 NicEffect::Packet { to, packet } => {
-                    let bytes = T::Nic::payload(&packet);
-                    let payload =
-                        bytes.map_or_else(Payload::default, |(at, len)| self.memory.read(at, len));
+                    let payload = self.payload(&packet);
                     around.carry(now, self.me, to, packet, payload);
                 }
                 NicEffect::Store { at, len } => {
@@ -324,10 +338,31 @@ impl<T: Simulated> Device<'_, T> {
                 }
             }
         }
-        if let Some(found) = modified {
-            let _ = self.step(now, NicEvent::Modified { found }, &[], fx, answers, around);
+        modified
+    }
+
+    /// The bytes that go with a packet.
+    #[inline]
+    fn payload(&self, packet: &Packet<T>) -> Payload {
+        match T::Nic::payload(packet) {
+            Some((at, len)) => self.memory.read(at, len),
+            None => Payload::default(),
         }
-        verdict
+    }
+
+    /// Tells the NIC what a word held; out of line, since most steps change none.
+    #[inline(never)]
+    fn modified(
+        &mut self,
+        now: Time,
+        found: u64,
+        fx: &mut Effects<ByNic<T>>,
+        answers: &mut VecDeque<Completion<T>>,
+        around: &mut impl Around<T>,
+    ) {
+        let _ = self.nic.step(now, NicEvent::Modified { found }, fx);
+        let again = self.hand_over(now, &[], fx, answers, around);
+        debug_assert!(again.is_none(), "an answer asks for nothing");
     }
 }
 
