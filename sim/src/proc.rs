@@ -382,6 +382,26 @@ impl<T: Simulated, R: Around<T>> HostPort<'_, T, R> {
     fn nic(&mut self, now: Time, event: OfNic<T>) -> Verdict {
         self.device.step(now, event, &[], self.nic_fx, self.answers, self.around)
     }
+
+    /// Does what is for the driver; out of line, since few ops are.
+    #[inline(never)]
+    fn run(&mut self, now: Time, op: &Op<T>, errand: Errand) {
+        match errand {
+            Errand::Resolve(peer) => {
+                let Answer { at, card } = self.around.card(now, peer);
+                match T::Nic::found(op, card) {
+                    Some(found) if at <= now => self.answers.push_back(found),
+                    Some(found) => self.late.push((at, found)),
+                    None => {}
+                }
+            }
+            Errand::Stage { data, into, len } => {
+                let message: Vec<u8> = contents(self.me, data, len).collect();
+                self.device.memory.write(into, &message);
+            }
+            Errand::Write { at, tail } => self.device.memory.write(at, tail.bytes()),
+        }
+    }
 }
 
 impl<T: Simulated, R: Around<T>> Port<Op<T>> for HostPort<'_, T, R> {
@@ -391,24 +411,8 @@ impl<T: Simulated, R: Around<T>> Port<Op<T>> for HostPort<'_, T, R> {
         if self.around.watch().is_curious() {
             self.around.watch().note(now, me, What::Op(op.clone()));
         }
-        match T::Nic::errand(&op) {
-            None => {}
-            Some(Errand::Resolve(peer)) => {
-                let Answer { at, card } = self.around.card(now, peer);
-                match T::Nic::found(&op, card) {
-                    Some(found) if at <= now => self.answers.push_back(found),
-                    Some(found) => self.late.push((at, found)),
-                    None => {}
-                }
-                return;
-            }
-            Some(Errand::Stage { data, into, len }) => {
-                let message: Vec<u8> = contents(me, data, len).collect();
-                return self.device.memory.write(into, &message);
-            }
-            Some(Errand::Write { at, tail }) => {
-                return self.device.memory.write(at, tail.bytes());
-            }
+        if let Some(errand) = T::Nic::errand(&op) {
+            return self.run(now, &op, errand);
         }
         if let Some(fault) = self.around.strike(now, me, &op) {
             let _ = self.nic(now, NicEvent::Fault(fault));
