@@ -12,6 +12,7 @@ pub trait Unused: Default + 'static {
 /// A `T` that lies apart, and takes memory only once it was changed: whoever does not use it
 /// carries eight bytes and looks no further.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Apart<T>(Option<Box<T>>);
 
 impl<T> Default for Apart<T> {

@@ -80,6 +80,7 @@ macro_rules! tunables {
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         $vis struct $name { $(#[doc = $meaning] pub $field: u64,)* }
 
         impl $name {

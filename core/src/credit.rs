@@ -2,6 +2,7 @@
 
 /// The sender's account with one receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Credits {
     max: u16,
     held: u16,

@@ -9,6 +9,7 @@ const ABSENT: u32 = u32::MAX;
 
 /// Deadlines by key; keys are small and dense, such as endpoint indices.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Deadlines {
     heap: Vec<(Time, u32)>,
     place: Vec<u32>,

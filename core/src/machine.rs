@@ -100,6 +100,7 @@ pub trait Transport: Machine<Event = Event<Self::Completion>, Effect = Effect<Se
 
 /// What can happen to a transport.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Event<C> {
     /// The application asks.
     Command(Command),
@@ -111,6 +112,7 @@ pub enum Event<C> {
 
 /// What a transport wants done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Effect<O> {
     /// Tell the application.
     Notice(Notice),
@@ -120,6 +122,7 @@ pub enum Effect<O> {
 
 /// What the application asks. Each command is answered exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Command {
     /// Deliver `len` bytes of `frag` to `to`. Answered by `Sent`, `Failed` or `Unknown`.
     Send {
@@ -203,6 +206,7 @@ pub enum Command {
 
 /// Who holds a payload while it is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Hold {
     /// The driver copied it into a buffer of the transport: the caller's memory is free at once.
     Copied,
@@ -219,6 +223,7 @@ pub enum Hold {
 
 /// What the application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Notice {
     /// A message came. Its bytes lie in the device until the next effect: the driver copies now.
     Arrived {
@@ -309,6 +314,7 @@ pub enum Notice {
 
 /// How far a connection has come, in words that every transport shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Phase {
     /// Nothing is under way.
     Idle,
@@ -326,6 +332,7 @@ macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
         /// Why something did not go the good way.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub enum Reason { $($(#[$doc])* $name,)* }
 
         impl Reason {

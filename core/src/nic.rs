@@ -113,6 +113,7 @@ pub trait Nic:
 
 /// What a driver does for a transport besides carrying its ops to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Errand {
     /// Look up the address that this proc published.
     Resolve(ProcName),
@@ -136,6 +137,7 @@ pub enum Errand {
 
 /// What a packet asks of the parts between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Load {
     /// What moves it.
     pub mover: Mover,
@@ -149,6 +151,7 @@ pub struct Load {
 
 /// What brings the bytes of a packet from memory to the NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Mover {
     /// Stores of the processor: at once, and as fast as a processor stores.
     Processor,
@@ -160,6 +163,7 @@ pub enum Mover {
 
 /// What can happen to a NIC.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum NicEvent<O, P, R, F> {
     /// Its host asks.
     Op(O),
@@ -211,6 +215,7 @@ pub enum NicEvent<O, P, R, F> {
 /// What a NIC wants done. A completion that comes of an op is that op's answer and reaches the
 /// host before anything else does; one that comes of a poll is an entry of that queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum NicEffect<C, P> {
     /// Tell the host.
     Completion(C),

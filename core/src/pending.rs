@@ -8,6 +8,7 @@ const NIL: u32 = u32::MAX;
 
 /// A slab of `T` whose slots can be chained into lists.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Slab<T> {
     slots: Vec<Slot<T>>,
     free: u32,
@@ -15,6 +16,7 @@ pub struct Slab<T> {
 }
 
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Slot<T> {
     value: T,
     next: u32,
@@ -22,6 +24,7 @@ struct Slot<T> {
 
 /// A chain of slots. Meaningless without the slab that it was made with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct List {
     head: u32,
     tail: u32,

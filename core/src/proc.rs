@@ -34,6 +34,7 @@ pub type ProcTable = Table<ProcName>;
 /// Names by number, and numbers by name. Open addressing with a fixed hash; walked only in the
 /// order of numbers, so nothing leaks from the layout.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Table<N> {
     /// The name, so that a look-up is one look, and its number plus one; zero is a free slot.
     /// A power of two, at most three quarters full.

@@ -13,6 +13,7 @@ use crate::rma::{Place, is_within};
 
 /// The registrations of one module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Registrations {
     regions: BTreeMap<RegionId, Region>,
     /// Registered and not needed, the one idle for longest first.
@@ -23,6 +24,7 @@ pub struct Registrations {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Region {
     len: u32,
     /// How often it was asked for and not given back.
@@ -33,6 +35,7 @@ struct Region {
 
 /// How many regions there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Limits {
     /// In all.
     pub most: u64,
@@ -44,6 +47,7 @@ pub struct Limits {
 
 /// What is to be done for the request that is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Next {
     /// It is registered already: say so.
     Granted(RegionId),

@@ -9,6 +9,7 @@ use crate::id::RegionId;
 /// A region goes by the name that its owner gave it when it was registered, at its owner's and
 /// at its peers' alike. Offsets count from the start of the region, which lies on a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Place {
     /// Which region.
     pub region: RegionId,
@@ -44,6 +45,7 @@ pub const fn is_aligned(local: Place, remote: Place, len: u32, unit: u32) -> boo
 /// four. They travel with the announcement of the message, and are written when the rest is
 /// there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tail {
     bytes: [u8; 3],
     len: u8,
@@ -68,6 +70,7 @@ impl Tail {
 
 /// What an atomic operation does with the word that it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Does {
     /// Adds the operand, around the end.
     Add,
@@ -97,6 +100,7 @@ pub enum Does {
 
 /// How many bytes a word has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Width {
     /// Four.
     Four,
@@ -106,6 +110,7 @@ pub enum Width {
 
 /// An atomic operation, whole.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Amo(u8);
 
 const DOES: [Does; 12] = [

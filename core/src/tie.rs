@@ -4,6 +4,7 @@ use core::cmp::Ordering;
 
 /// The outcome of a strict order that both sides compute alike: opposite at the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Tie {
     /// This side goes first.
     Mine,

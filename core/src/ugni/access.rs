@@ -12,6 +12,7 @@ use super::Config;
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Access {
     /// What it does.
     pub call: Call,
@@ -31,6 +32,7 @@ pub struct Access {
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Call {
     /// Writes the peer's memory.
     Put,
@@ -51,6 +53,7 @@ pub enum Call {
 
 /// Which part of the NIC moves the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Engine {
     /// Fast memory access: the processor stores into a window. Soon begun, and the processor is
     /// busy with it.
@@ -61,6 +64,7 @@ pub enum Engine {
 
 /// Where an operation stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum State {
     /// It waits for the peer's address, or for its turn.
     Waiting,
@@ -75,6 +79,7 @@ pub enum State {
 
 /// Why the device did not take a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Refusal {
     /// `ERROR_RESOURCE`: it is short of something, for now.
     Resource,
@@ -88,6 +93,7 @@ pub enum Refusal {
 
 /// How a post ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum End {
     /// It is done.
     Done,
@@ -103,6 +109,7 @@ pub enum End {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Event {
     /// It is its turn.
     Turn,
@@ -116,6 +123,7 @@ pub enum Event {
 
 /// What comes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Outcome {
     /// Nothing yet.
     Wait,

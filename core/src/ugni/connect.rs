@@ -26,6 +26,7 @@ use super::{Config, MboxId, PostError, PostState};
 
 /// Where a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum State {
     /// The peer's address has been asked for.
     Resolving {
@@ -94,6 +95,7 @@ pub enum State {
 
 /// How far our goodbye message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Said {
     /// Messages in flight go first.
     Not,
@@ -105,6 +107,7 @@ pub enum Said {
 
 /// How far a break is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Break {
     /// Messages in flight are being settled. Then: has the peer been told, will it be silent?
     Settling {
@@ -153,6 +156,7 @@ impl Break {
 
 /// Our own datagram to this peer: at most one is outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Post {
     /// Nothing to say.
     None,
@@ -179,6 +183,7 @@ pub enum Post {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Event {
     /// The address is known and bound.
     Resolved,
@@ -218,6 +223,7 @@ pub enum Event {
 
 /// A record as its receiver takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Call {
     /// The peer's attempt.
     pub generation: Generation,
@@ -233,6 +239,7 @@ pub struct Call {
 
 /// What a call says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Says {
     /// Here is my mailbox.
     Offer(Peer),
@@ -247,6 +254,7 @@ pub enum Says {
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Effect {
     /// Ask for the peer's address.
     Resolve,
@@ -286,6 +294,7 @@ pub enum Effect {
 
 /// A connection. Laid out by hand: what every message touches comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C)]
 pub struct Link {
     /// The messages in flight and the credits for more. Empty before `Ready`.

@@ -13,11 +13,13 @@ use super::record::RecordBytes;
 
 /// A mailbox in a module's registered memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MboxId(pub u32);
 
 /// Why a datagram was not posted. Kept apart on purpose: the first is flow control and ends with
 /// an event that is sure to come, the second ends with time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PostError {
     /// `ERROR_RESOURCE`: a completion that concerns this peer has to be read first.
     Session,
@@ -29,6 +31,7 @@ pub enum PostError {
 
 /// How a datagram ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PostState {
     /// Both sides have each other's data.
     Completed,
@@ -42,6 +45,7 @@ pub enum PostState {
 
 /// A message as the wire tells it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Content {
     /// A user message.
     User {
@@ -56,6 +60,7 @@ pub enum Content {
 
 /// A message of the transport to itself: what its receiver shall do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Control {
     /// Fetch a user message that is too long for the mailbox.
     Fetch {
@@ -110,6 +115,7 @@ impl Control {
 
 /// What the module asks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Op {
     /// Look up the address that `peer` published. Answered by `Resolved`, now or later.
     Resolve {
@@ -289,6 +295,7 @@ pub enum Op {
 
 /// What the NIC says: answers first, then what its queues hold.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Completion {
     /// The peer's address, or why there is none.
     Resolved {

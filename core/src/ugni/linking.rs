@@ -430,6 +430,7 @@ impl Module {
 
 /// What one step of a connection wants: a fixed few.
 #[derive(Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Wants([Option<connect::Effect>; connect::EFFECTS_MAX]);
 
 impl Sink<connect::Effect> for Wants {

@@ -35,6 +35,7 @@ const REQUESTS_MAX: usize = 65_536;
 
 /// What a module keeps of messages of its own kind. Most have none, and it lies apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Long {
     outbox: Pool,
     inbox: Pool,
@@ -60,6 +61,7 @@ pub(super) struct Long {
 
 /// A request of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Request {
     /// For a long message: its buffer, if it was copied.
     buffer: Option<u16>,
@@ -73,6 +75,7 @@ struct Request {
 
 /// How a request ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Ending {
     Done,
     Never(Reason),
@@ -81,6 +84,7 @@ enum Ending {
 
 /// A message that a peer has announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Coming {
     tag: Tag,
     data: FragId,
@@ -92,6 +96,7 @@ struct Coming {
 
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Step {
     /// There is no buffer for it.
     Parked,
@@ -105,6 +110,7 @@ enum Step {
 
 /// Buffers of one length in one region.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Pool {
     state: PoolState,
     /// Free ones, oldest first, with the time from which each may be used.
@@ -112,6 +118,7 @@ struct Pool {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum PoolState {
     /// Not registered; nobody needed it yet.
     #[default]

@@ -13,6 +13,7 @@ use super::{Config, MboxId};
 
 /// The pool.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Mailboxes {
     /// Oldest first, with the time from which each may be used.
     free: VecDeque<(Time, MboxId)>,

@@ -71,6 +71,7 @@ pub const TRANSPORT: u16 = 1;
 
 /// Who a module is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Identity {
     /// Its proc.
     pub name: ProcName,
@@ -85,6 +86,7 @@ pub struct Identity {
 /// Laid out by hand: what every step and every look at the deadlines touches comes first, and so
 /// lies in few cache lines. In a world of a thousand modules that is a quarter of the time.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C, align(64))]
 pub struct Module {
     /// Entries of the local queue that sends may still take. A goodbye may overdraw them.
@@ -124,6 +126,7 @@ pub struct Module {
 /// A way of being wrong on purpose, to prove that the checks bite.
 #[cfg(feature = "mutants")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Mutant {
     /// None: the module as it is.
     Sound,
@@ -143,6 +146,7 @@ pub enum Mutant {
 
 /// What is kept of a peer for ever. Laid out by hand: attempts are rarer than messages.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C)]
 struct Endpoint {
     link: Option<LinkId>,
@@ -166,11 +170,13 @@ struct Endpoint {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct LinkId(u32);
 
 /// What is kept of a peer while there is a connection, or an attempt at one. Laid out by hand:
 /// a message touches the first cache line, and no other.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C, align(64))]
 struct Slot {
     /// Whether the device has set the mailboxes up. If it would not, reading ours takes another
@@ -189,6 +195,7 @@ struct Slot {
 /// Whether a mailbox is being read. A second event meanwhile leaves a mark, so that whoever
 /// reads looks once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Reading {
     No,
     Yes,
@@ -196,6 +203,7 @@ enum Reading {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Doomed {
     ep: EpId,
     list: List,
@@ -207,6 +215,7 @@ struct Doomed {
 
 /// The one datagram that anybody may meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Wildcard {
     Posted,
     Due { at: Time },

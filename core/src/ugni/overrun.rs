@@ -11,6 +11,7 @@ use super::Config;
 
 /// The look at all mailboxes that an overrun calls for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Scan {
     /// No overrun.
     #[default]

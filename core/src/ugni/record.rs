@@ -17,6 +17,7 @@ const VERSION: u8 = 1;
 
 /// How to reach the sender's mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Peer {
     /// The mailbox, in the sender's registered memory.
     pub mbox: MboxId,
@@ -30,6 +31,7 @@ pub struct Peer {
 
 /// What a record is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Body {
     /// A wildcard's answer: somebody lives here, and will call back.
     Open,
@@ -48,7 +50,11 @@ pub enum Body {
 
 /// A connection record as it travels. Shown as what it says.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RecordBytes(pub [u8; Record::BYTES]);
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RecordBytes(
+    #[cfg_attr(feature = "serde", serde(with = "serde_big_array::BigArray"))]
+    pub  [u8; Record::BYTES],
+);
 
 impl fmt::Debug for RecordBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,6 +83,7 @@ impl fmt::Debug for RecordBytes {
 /// | 48 | 4 | longest message |
 /// | 52 | 4 | CRC-32C of the bytes before |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Record {
     /// The sender.
     pub who: ProcName,

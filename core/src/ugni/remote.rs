@@ -20,6 +20,7 @@ use super::{Module, Op, tell};
 
 /// What a module keeps for remote memory. Most have no use for it, and it lies apart.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Remote {
     pub(super) registrations: Registrations,
     /// The device was asked to register and has not answered.
@@ -44,6 +45,7 @@ pub(super) struct Remote {
 
 /// The way to one peer's memory.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Route {
     reach: Reach,
     waiting: List,
@@ -54,6 +56,7 @@ struct Route {
 
 /// What is known of where a peer is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Reach {
     /// Nothing; nobody has asked.
     #[default]
@@ -71,6 +74,7 @@ enum Reach {
 
 /// An operation, and for whom it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Job {
     ep: EpId,
     owner: Owner,
@@ -79,6 +83,7 @@ pub(super) struct Job {
 
 /// For whom an operation is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Owner {
     /// The application, which gave it this name.
     User(FragId),

@@ -16,6 +16,7 @@ pub const RESERVED: u16 = 1;
 
 /// One message, waiting or in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Frag {
     /// What it carries.
     pub kind: Kind,
@@ -27,6 +28,7 @@ pub struct Frag {
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
     /// The application's.
     User {
@@ -58,6 +60,7 @@ impl Kind {
 
 /// What became of a message in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Fate {
     /// Nothing yet.
     Pending,
@@ -69,6 +72,7 @@ pub enum Fate {
 
 /// Credits and messages in flight of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Window {
     credits: Credits,
     epoch: u8,

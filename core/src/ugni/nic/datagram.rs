@@ -24,6 +24,7 @@ const AHEAD_MAX: i32 = 7;
 
 /// The datagrams between this NIC and one other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Session {
     /// Steps sent.
     out: u32,
@@ -40,6 +41,7 @@ pub(super) struct Session {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Directed {
     ep: EpId,
     serial: u32,
@@ -50,6 +52,7 @@ struct Directed {
 
 /// The sessions with all peers.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Sessions {
     peers: Table<Address>,
     list: Vec<Session>,
@@ -90,6 +93,7 @@ impl Session {
 
 /// A directed datagram that has met nobody here yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Pending {
     from: Address,
     serial: u32,
@@ -98,6 +102,7 @@ pub(super) struct Pending {
 
 /// A datagram of this NIC that ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Done {
     ep: Option<EpId>,
     state: PostState,

@@ -7,6 +7,7 @@ macro_rules! faults {
     ($($(#[doc = $doc:literal])* $name:ident = $word:literal,)*) => {
         /// A way to misbehave. Most wait for the next op or packet that they bear on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub enum Fault { $($(#[doc = $doc])* $name,)* }
 
         impl Fault {

@@ -17,6 +17,7 @@ use super::{ControlPacket, Fault, Fx, Later, Local, Nic, Packet, What, say};
 
 /// A GNI endpoint. Laid out by hand: what reading a message touches comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C)]
 pub(super) struct Endpoint {
     /// Set up with which mailboxes.
@@ -38,6 +39,7 @@ pub(super) struct Endpoint {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Smsg {
     local: MboxId,
     remote: MboxId,
@@ -54,6 +56,7 @@ impl Endpoint {
 
 /// A mailbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Mailbox {
     armed: bool,
     /// The slot that is read next.
@@ -78,6 +81,7 @@ impl Mailbox {
 
 /// A message in a mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Unread {
     pub(super) seq: u32,
     /// `None`: one of the transport's own, which the NIC keeps beside.

@@ -56,6 +56,7 @@ crate::tunables! {
 
 /// What shall happen later.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Later {
     /// A completion of a datagram is seen.
     Done(Done),
@@ -77,6 +78,7 @@ enum What {
 
 /// An entry of the local queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Local {
     /// A send ended.
     Done { ep: EpId, seq: u32, delivered: bool },
@@ -87,6 +89,7 @@ enum Local {
 /// A GNI NIC as one proc sees it. Laid out by hand, like the module: what its host polls and what
 /// a message touches comes first.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(C, align(64))]
 pub struct Nic {
     local: VecDeque<Local>,

@@ -10,6 +10,7 @@ use crate::ugni::{Content, Control, MboxId, RecordBytes};
 
 /// What the NIC puts on the wire.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Packet {
     /// One step of the datagram exchange; in order between two NICs.
     Datagram {
@@ -119,6 +120,7 @@ pub enum Packet {
 
 /// A message of the transport's own as it travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ControlPacket {
     pub(super) mbox: MboxId,
     pub(super) index: u32,
@@ -130,6 +132,7 @@ pub struct ControlPacket {
 
 /// A step of the datagram exchange.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Exchange {
     /// A directed datagram.
     Directed(Box<RecordBytes>),
@@ -143,6 +146,7 @@ pub enum Exchange {
 
 /// What is kept of a message until its fate is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Receipt {
     pub(super) ep: EpId,
     pub(super) seq: u32,

@@ -20,6 +20,7 @@ use super::{Fault, Fx, Nic, Packet, say};
 
 /// What a NIC keeps for remote memory and for messages of the transport's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Remote {
     /// Registered memory, and how long it is.
     regions: BTreeMap<RegionId, u32>,
@@ -55,6 +56,7 @@ impl Unused for Remote {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Post {
     id: u32,
     to: Address,
@@ -68,6 +70,7 @@ struct Post {
 
 /// An operation that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Done {
     id: u32,
     end: End,
@@ -77,6 +80,7 @@ pub(super) struct Done {
 /// Requests of one peer: those before `floor` are settled, and of the others it is marked which
 /// have been done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Origin {
     floor: u32,
     seen: VecDeque<bool>,
