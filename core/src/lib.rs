@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | [`machine`] | what a machine and a transport are; commands, notices, reasons |
 //! | [`drive`], [`app`], [`nic`] | the three sides of a transport: its driver, its application, its device |
+//! | [`host`], [`lane`] | a transport on its NIC, as one; frames between two of them on a real fabric |
 //! | [`sink`], [`time`], [`id`], [`tie`] | where effects go; integer time; names; who goes first |
 //! | [`apart`] | what most values never use, and therefore do not carry |
 //! | [`credit`], [`pending`], [`deadline`], [`proc`] | accounts, wait lists in a slab, indexed deadlines, who has which endpoint |
@@ -34,7 +35,9 @@ pub mod credit;
 pub mod deadline;
 pub mod drive;
 pub mod encode;
+pub mod host;
 pub mod id;
+pub mod lane;
 pub mod machine;
 pub mod modex;
 pub mod nic;

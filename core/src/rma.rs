@@ -61,6 +61,18 @@ impl Tail {
         tail
     }
 
+    /// Three bytes, and how many of them count: as records carry it.
+    #[must_use]
+    pub const fn parts(self) -> ([u8; 3], u8) {
+        (self.bytes, self.len)
+    }
+
+    /// What a record carries, if it means anything.
+    #[must_use]
+    pub const fn from_parts(bytes: [u8; 3], len: u8) -> Option<Tail> {
+        if len <= 3 { Some(Tail { bytes, len }) } else { None }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -140,6 +152,18 @@ impl Amo {
             Width::Eight => 0,
         };
         Amo(does as u8 | fetches | narrow)
+    }
+
+    /// As records carry it.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// What a record carries, if it means anything.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Option<Amo> {
+        if ((bits & 0x3F) as usize) < DOES.len() { Some(Amo(bits)) } else { None }
     }
 
     /// What it does.

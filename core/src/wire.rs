@@ -147,6 +147,81 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Reads fields of whatever a peer sent, whose length only its fields tell.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    /// The fields in `bytes`.
+    #[must_use]
+    pub const fn of(bytes: &'a [u8]) -> Fields<'a> {
+        Fields { rest: bytes }
+    }
+
+    /// Whether all was read.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next `u8`.
+    ///
+    /// # Errors
+    /// When the bytes end before; so with all that follow.
+    #[inline]
+    pub fn u8(&mut self) -> Result<u8, WireError> {
+        Ok(u8::from_le_bytes(self.array()?))
+    }
+    /// The next `u16`.
+    ///
+    /// # Errors
+    /// See [`u8`](Self::u8).
+    #[inline]
+    pub fn u16(&mut self) -> Result<u16, WireError> {
+        Ok(u16::from_le_bytes(self.array()?))
+    }
+    /// The next `u32`.
+    ///
+    /// # Errors
+    /// See [`u8`](Self::u8).
+    #[inline]
+    pub fn u32(&mut self) -> Result<u32, WireError> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+    /// The next `u64`.
+    ///
+    /// # Errors
+    /// See [`u8`](Self::u8).
+    #[inline]
+    pub fn u64(&mut self) -> Result<u64, WireError> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+    /// The next `N` bytes.
+    ///
+    /// # Errors
+    /// See [`u8`](Self::u8).
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+        let short = WireError::Size { want: N, got: self.rest.len() };
+        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(short)?;
+        self.rest = rest;
+        Ok(*head)
+    }
+    /// The next `len` bytes, where they are.
+    ///
+    /// # Errors
+    /// See [`u8`](Self::u8).
+    #[inline]
+    pub fn bytes(&mut self, len: usize) -> Result<&'a [u8], WireError> {
+        let short = WireError::Size { want: len, got: self.rest.len() };
+        let (head, rest) = self.rest.split_at_checked(len).ok_or(short)?;
+        self.rest = rest;
+        Ok(head)
+    }
+}
+
 /// CRC-32C (Castagnoli, reflected 0x82F63B78, as in RFC 3720), eight bits a round.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u32 {

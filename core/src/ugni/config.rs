@@ -30,7 +30,7 @@ crate::tunables! {
         rescan_delay: Time = 10_000_000, 0 => 9_000_000_000_000_000_000, "After an overrun, wait before all mailboxes are looked at again: longer than an event runs ahead of its message.";
         rescan_passes: Count = 4, 2 => 1_000, "Looks at all mailboxes after an overrun, at most; fewer if a look finds nothing.";
         relook_delay: Time = 0, 0 => 9_000_000_000_000_000_000, "After an event, look into its mailbox once more after this wait: longer than an event runs ahead of its message, where no later event is sure to come; 0: one is.";
-        eager_max: Bytes = 8_192, 1 => 1_048_576, "Longest message that a peer fetches out of our memory when it does not fit a mailbox. Open MPI: the eager limit, 8192.";
+        eager_max: Bytes = 8_192, 1 => 67_108_864, "Longest message that a peer fetches out of our memory when it does not fit a mailbox. Open MPI: the eager limit, 8192.";
         eager_buffers: Count = 64, 1 => 65_536, "Buffers of that length for messages that go, and as many for those that come. Open MPI: 16 to 128 each.";
         fma_put_max: Bytes = 4_096, 0 => 65_536, "Longest put by FMA; longer ones go by BTE. Open MPI: fma_put_limit, 4096.";
         fma_get_max: Bytes = 2_048, 0 => 65_536, "Longest get by FMA; longer ones go by BTE. Open MPI: fma_get_limit, 2048.";

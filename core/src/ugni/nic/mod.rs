@@ -28,6 +28,7 @@ mod load;
 mod mailbox;
 mod packet;
 mod remote;
+mod wire;
 
 pub use fault::Fault;
 pub use packet::{ControlPacket, Exchange, Packet, Receipt};
