@@ -31,7 +31,7 @@ crate::tunables! {
         rescan_passes: Count = 4, 2 => 1_000, "Looks at all mailboxes after an overrun, at most; fewer if a look finds nothing.";
         relook_delay: Time = 0, 0 => 9_000_000_000_000_000_000, "After an event, look into its mailbox once more after this wait: longer than an event runs ahead of its message, where no later event is sure to come; 0: one is.";
         eager_max: Bytes = 8_192, 1 => 67_108_864, "Longest message that a peer fetches out of our memory when it does not fit a mailbox. Open MPI: the eager limit, 8192.";
-        eager_buffers: Count = 64, 1 => 65_536, "Buffers of that length for messages that go, and as many for those that come. Open MPI: 16 to 128 each.";
+        eager_buffers: Count = 64, 1 => 65_535, "Buffers of that length for messages that go, and as many for those that come; fewer if a region of 4 GiB does not hold them. Open MPI: 16 to 128 each.";
         fma_put_max: Bytes = 4_096, 0 => 65_536, "Longest put by FMA; longer ones go by BTE. Open MPI: fma_put_limit, 4096.";
         fma_get_max: Bytes = 2_048, 0 => 65_536, "Longest get by FMA; longer ones go by BTE. Open MPI: fma_get_limit, 2048.";
         get_max: Bytes = 1_048_576, 4 => 2_147_483_644, "Longest get; for more the peer is asked to put. Open MPI: get_limit, 1 MiB.";
@@ -44,5 +44,39 @@ crate::tunables! {
         regions_reserve: Count = 20, 0 => 1_048_576, "Of these, kept for mailboxes and other buffers of the transport.";
         wake_peers: Flag = 0, 0 => 1, "A message also raises an interrupt at its receiver, which may sleep.";
         reconnect: Flag = 1, 0 => 1, "What waits when the peer closes starts a new connection, or fails.";
+    }
+}
+
+impl Config {
+    /// Bytes of a buffer for a long message: whole words.
+    pub(super) const fn eager_buffer(&self) -> u32 {
+        (self.eager_max as u32).next_multiple_of(4)
+    }
+
+    /// How many of these there are: as many as are asked for, and as a region has offsets for.
+    pub(super) fn eager_count(&self) -> u16 {
+        let fit = u64::from(u32::MAX / self.eager_buffer().max(1));
+        u16::try_from(self.eager_buffers.min(fit)).unwrap_or(u16::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_buffer_for_a_long_message_lies_within_its_region() {
+        let count = |eager_max, eager_buffers| {
+            let config = Config { eager_max, eager_buffers, ..Config::DEFAULT };
+            let count = config.eager_count();
+            let end = u64::from(count) * u64::from(config.eager_buffer());
+            assert!(end <= u64::from(u32::MAX), "{eager_max} x {eager_buffers}");
+            count
+        };
+        assert_eq!(count(8_192, 64), 64);
+        assert_eq!(count(1, 65_535), 65_535);
+        assert_eq!(count(65_536, 65_535), 65_535);
+        assert_eq!(count(67_108_864, 63), 63);
+        assert_eq!(count(67_108_864, 64), 63, "the 64th would end past the last offset");
     }
 }

@@ -22,7 +22,7 @@ use crate::time::{Span, Time};
 use super::access::{Access, Call};
 use super::remote::Owner;
 use super::smsg::{Fate, Frag, Kind};
-use super::{Config, Control, Module, Op, tell};
+use super::{Control, Module, Op, tell};
 
 /// Buffers from which peers fetch.
 const OUTBOX: RegionId = RegionId(OWN_REGIONS);
@@ -133,11 +133,6 @@ enum PoolState {
     Refused,
 }
 
-/// Bytes of a buffer: whole words.
-const fn buffer_size(config: &Config) -> u32 {
-    (config.eager_max as u32).next_multiple_of(4)
-}
-
 impl Pool {
     fn take(&mut self, now: Time) -> Option<u16> {
         let &(from, buffer) = self.free.front()?;
@@ -204,12 +199,12 @@ const fn of(ep: EpId) -> core::ops::RangeInclusive<(EpId, FragId)> {
 
 impl Module {
     fn buffer(&self, region: RegionId, buffer: u16) -> Place {
-        Place { region, offset: u32::from(buffer) * buffer_size(&self.config) }
+        Place { region, offset: u32::from(buffer) * self.config.eager_buffer() }
     }
 
     /// Registers a pool, unless that was done.
     fn want_pool(&mut self, now: Time, region: RegionId, fx: &mut impl Sink<Effect<Op>>) {
-        let count = self.config.eager_buffers as u16;
+        let count = self.config.eager_count();
         let pool = self.long.pool(region);
         match pool.state {
             PoolState::None => pool.free = (0..count).map(|at| (Time::ZERO, at)).collect(),
@@ -227,7 +222,7 @@ impl Module {
         fx: &mut impl Sink<Effect<Op>>,
     ) {
         self.long.pool(region).state = PoolState::Asked { tries };
-        let len = buffer_size(&self.config).saturating_mul(self.config.eager_buffers as u32);
+        let len = self.config.eager_buffer() * u32::from(self.config.eager_count());
         self.want_region(now, region, len, fx);
     }
 
@@ -771,7 +766,7 @@ impl Module {
         let leased = long.asked.values().filter(|request| request.buffer.is_some()).count();
         let whole = |pool: &Pool, leased: usize| {
             pool.state == PoolState::None
-                || pool.free.len() + leased == self.config.eager_buffers as usize
+                || pool.free.len() + leased == usize::from(self.config.eager_count())
         };
         ensure(whole(&long.outbox, leased), "a buffer is free or holds one message")?;
         let parked = long.coming.values().filter(|coming| coming.step == Step::Parked).count();
